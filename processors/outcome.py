@@ -1,0 +1,53 @@
+"""What an event brings about, the same for both boxes: a note, a change, a delivery."""
+
+from tocsin.core.errors import shown
+from tocsin.core.events import Event, Fired, Undeliverable
+from tocsin.core.evolve import evolve
+from tocsin.core.reminder import Reminder
+from tocsin.core.values import Offset
+from tocsin.dataflow import BuryDelivery, Change, Deliver, Effect, Note, Turn
+
+
+def settle(event: Event, reminder: Reminder | None, turn: Turn) -> Event:
+    """Return `event`, or Undeliverable in the place of a fire that the broker will never take."""
+    if not isinstance(event, Fired) or reminder is None:
+        return event
+    target = reminder.spec.to
+    error = _rejection(reminder, turn)
+    if error is None:
+        return event
+    return Undeliverable(fired=event, target=target or "deliveries", error=error)
+
+
+def effects_of(
+    event: Event,
+    actor: str,
+    reminder: Reminder | None,
+    command: Offset | None,
+    *,
+    answer: bool,
+) -> list[Effect]:
+    """Return what follows from `event` about one reminder of `actor`."""
+    after = evolve(reminder, event)
+    effects: list[Effect] = []
+    if reminder is not None:
+        if isinstance(event, Fired):
+            effects.append(Deliver(actor, reminder.spec, event))
+        elif isinstance(event, Undeliverable):
+            effects.append(
+                BuryDelivery(actor, reminder.spec, event.fired, event.target, event.error)
+            )
+    effects.append(Note(actor.encode(), event, command, answer))
+    if after is not reminder:
+        name = after.spec.reminder if after is not None else reminder.spec.reminder
+        effects.append(Change(actor, name, reminder, after))
+    return effects
+
+
+def _rejection(reminder: Reminder, turn: Turn) -> str | None:
+    target = reminder.spec.to
+    if target is not None and target not in turn.limits.targets:
+        return f"topic {shown(target)} is not among the allowed targets"
+    if not turn.rejections:
+        return None
+    return turn.rejections.get(target or "") or turn.rejections.get(reminder.spec.version)

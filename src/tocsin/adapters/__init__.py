@@ -1,0 +1,1 @@
+"""The world: the only place that imports a vendor. Siblings never import each other."""

@@ -1,0 +1,91 @@
+"""Questions to the brokers, each with a bound."""
+
+import time
+from collections.abc import Sequence
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.answers import ANSWER_S_MAX, NoSuchTopic, answer, refusal
+from tocsin.core.values import Offset
+from tocsin.ports import Bounds, TopicState, Unreachable
+
+#: Longest wait for a pending transaction to be decided; the caller asks again.
+STABLE_S_MAX = 5.0
+STABLE_S_PAUSE = 0.01
+
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+class KafkaCluster:
+    """What one admin client is told."""
+
+    def __init__(self, client: config.Settings) -> None:
+        self._admin = AdminClient(config.admin(client))
+
+    def topic(self, name: str) -> TopicState | None:
+        try:
+            described = answer(
+                self._admin.describe_topics(TopicCollection([name]), request_timeout=ANSWER_S_MAX)[
+                    name
+                ]
+            )
+            return TopicState(
+                str(described.topic_id), len(described.partitions), self.settings(name)
+            )
+        except NoSuchTopic:
+            return None
+
+    def settings(self, topic: str) -> dict[str, str]:
+        """Return the settings of `topic` that have a value."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        asked = self._admin.describe_configs([resource], request_timeout=ANSWER_S_MAX)
+        entries = answer(asked[resource])
+        return {name: entry.value for name, entry in entries.items() if entry.value is not None}
+
+    def bounds(self, topic: str, partitions: Sequence[int]) -> dict[int, Bounds]:
+        committed, uncommitted = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
+        # The end is asked for last, so that it is never below the stable one.
+        start = self._offsets(topic, partitions, _EARLIEST, uncommitted)
+        stable = self._offsets(topic, partitions, _LATEST, committed)
+        end = self._offsets(topic, partitions, _LATEST, uncommitted)
+        return {p: Bounds(start[p], stable[p], end[p]) for p in partitions}
+
+    def committed(self, group: str, topic: str, partition: int) -> Offset | None:
+        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
+        until = time.monotonic() + STABLE_S_MAX
+        while True:
+            futures = self._admin.list_consumer_group_offsets(
+                [asked], require_stable=True, request_timeout=ANSWER_S_MAX
+            )
+            found = answer(futures[group]).topic_partitions[0]
+            if found.error is None:
+                return Offset(found.offset) if found.offset >= 0 else None
+            if found.error.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
+                raise refusal(KafkaException(found.error))
+            if time.monotonic() >= until:
+                raise Unreachable(f"a transaction on the offset of {topic}[{partition}] is pending")
+            time.sleep(STABLE_S_PAUSE)
+
+    def close(self) -> None:
+        del self._admin
+
+    def _offsets(
+        self, topic: str, partitions: Sequence[int], spec: OffsetSpec, level: IsolationLevel
+    ) -> dict[int, Offset]:
+        asked = {TopicPartition(topic, p): spec for p in partitions}
+        futures = self._admin.list_offsets(
+            asked, isolation_level=level, request_timeout=ANSWER_S_MAX
+        )
+        return {tp.partition: Offset(answer(future).offset) for tp, future in futures.items()}

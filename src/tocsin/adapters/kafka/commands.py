@@ -1,0 +1,116 @@
+"""The worker's membership of the group, and the commands of its partitions.
+
+Law: nothing is assigned to the client before `start` says from where. So no group offset is ever
+looked up, no record comes early, and a rewind drops what was fetched ahead.
+"""
+
+from collections.abc import Sequence
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.records import AUTO_OFFSET_RESET, FATAL, record_of
+from tocsin.adapters.kafka.token import read_token
+from tocsin.core.values import Offset
+from tocsin.dataflow import Record
+from tocsin.ports import MembershipLost, OffsetGone, Ownership, Token
+
+_log = structlog.get_logger(__name__)
+
+
+class KafkaCommands:
+    """Commands of one topic, read as a member of one group."""
+
+    def __init__(
+        self,
+        client: config.Settings,
+        topic: str,
+        group: str,
+        *,
+        session_ms: int = config.SESSION_MS,
+        instance_id: str | None = None,
+    ) -> None:
+        self._topic = topic
+        self._consumer = Consumer(
+            config.commands_consumer(
+                client, group=group, session_ms=session_ms, instance_id=instance_id
+            )
+        )
+        #: Partitions that the client reads now; a part of what the group gave.
+        self._started: set[int] = set()
+        self._gone: list[int] = []
+
+    def join(self, ownership: Ownership) -> None:
+        def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
+            # Empty, not the partitions: see the law above. It also ends the client's rebalance.
+            self._consumer.incremental_assign([])
+            if partitions:
+                ownership.assigned(_numbers(partitions))
+
+        def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
+            ownership.revoked(_numbers(partitions))
+            self._forget(_numbers(partitions))
+
+        def lost(_: Consumer, partitions: list[TopicPartition]) -> None:
+            ownership.lost(_numbers(partitions))
+            self._forget(_numbers(partitions))
+
+        self._consumer.subscribe([self._topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def poll(self, timeout_s: float, limit: int) -> list[Record]:
+        first = self._consumer.poll(timeout_s)
+        # consume(n, t) waits for n or for t; so it only drains.
+        rest = self._consumer.consume(limit - 1, 0) if first is not None and limit > 1 else []
+        messages = rest if first is None else [first, *rest]
+        records = [record for m in messages if (record := self._record(m)) is not None]
+        if self._gone and not records:
+            raise OffsetGone(self._gone.pop())
+        return records
+
+    def start(self, partition: int, offset: Offset) -> None:
+        # Leaving and taking it again, rather than seek: a seek fails while the client is still
+        # about to start the partition, and needs a resume.
+        at = [TopicPartition(self._topic, partition, offset)]
+        self.hold([partition])
+        self._consumer.incremental_assign(at)
+        self._started.add(partition)
+
+    def hold(self, partitions: Sequence[int]) -> None:
+        going = self._started.intersection(partitions)
+        self._gone = [p for p in self._gone if p not in partitions]
+        if going:
+            self._started -= going
+            self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in going])
+
+    def token(self) -> Token | None:
+        return read_token(self._consumer.consumer_group_metadata())
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _record(self, message: Message) -> Record | None:
+        error = message.error()
+        if error is not None:
+            self._met(error, message.partition())
+            return None
+        # A rebalance met by the drain may have taken what was already in hand.
+        return record_of(message) if message.partition() in self._started else None
+
+    def _met(self, error: KafkaError, partition: int | None) -> None:
+        if error.code() == FATAL or error.fatal():
+            raise MembershipLost(f"{error.name()}: {error.str()}")
+        if error.code() == AUTO_OFFSET_RESET and partition in self._started:
+            self._gone.append(partition)
+            return
+        _log.warning("kafka", role="commands", error=error.name(), reason=error.str())
+
+    def _forget(self, partitions: Sequence[int]) -> None:
+        going = self._started.intersection(partitions)
+        self._started -= going
+        self._gone = [p for p in self._gone if p not in partitions]
+        self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in going])
+
+
+def _numbers(partitions: Sequence[TopicPartition]) -> list[int]:
+    return sorted(p.partition for p in partitions)

@@ -1,0 +1,310 @@
+"""The engine's transactions.
+
+Laws: a record that was refused never lets `commit` succeed, not even when the client library
+refused it on the spot; nothing is called permanent unless a broker said so; a call ends within
+CALL_S_MAX or so and may be made again after Unknown.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+
+from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.cluster import KafkaCluster
+from tocsin.adapters.kafka.errors import (
+    PERMANENT,
+    UNKNOWN_TOPIC,
+    NothingOpen,
+    error_of,
+    transaction_failure,
+)
+from tocsin.adapters.kafka.record_limits import RecordLimits, size_of
+from tocsin.adapters.kafka.reports import OnDelivery, delivered, failed
+from tocsin.core.values import EpochMs, Header, Offset
+from tocsin.ports import Aborted, Broken, Fenced, Report, Token, Unknown
+
+#: Longest wait within one call; then it raises Unknown.
+CALL_S_MAX = 5.0
+#: A commit that takes longer asks whether a topic is gone: the client library would go on adding
+#: a deleted topic to the transaction until its records time out.
+COMMIT_PROBE_S = 1.0
+COMMIT_PROBES = int(CALL_S_MAX / COMMIT_PROBE_S)
+METADATA_S_MAX = 1.0
+FLUSH_S_MAX = 5.0
+DISCARD_S_MAX = 1.0
+#: A full queue is waited for this often, this long each time.
+QUEUE_WAITS_MAX = 50
+QUEUE_WAIT_S = 0.1
+
+_NOT_NAMED = KafkaError._INCONSISTENT  # noqa: SLF001  "see individual delivery reports"
+#: Refusals of the client library that rest on what it remembers of a broker's answer.
+_CACHED = UNKNOWN_TOPIC | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
+
+_log = structlog.get_logger(__name__)
+
+
+class KafkaTransaction:
+    """One transactional producer, replaced when it cannot go on."""
+
+    def __init__(
+        self,
+        client: config.Settings,
+        transactional_id: str,
+        commands: str,
+        *,
+        timeout_ms: int = config.TRANSACTION_TIMEOUT_MS,
+    ) -> None:
+        self._client = client
+        self._settings = config.transactional_producer(
+            client, transactional_id=transactional_id, timeout_ms=timeout_ms
+        )
+        self._commands = commands
+        self._producer: Producer | None = None
+        self._cluster: KafkaCluster | None = None
+        self._limits = RecordLimits(self._settings_of)
+        #: Opened and not yet known to have ended.
+        self._ready = self._begun = False
+        #: Reports are asked for each record, because the last transaction failed without a name.
+        self._watching = False
+        self._topics: set[str] = set()
+        self._refusing: dict[str, bool] = {}
+        self._refusal: Aborted | None = None
+
+    def open(self) -> None:
+        if self._producer is None or self._ready:
+            self._discard()
+            try:
+                self._producer = Producer(self._settings)
+            except KafkaException as exception:
+                raise Broken(str(error_of(exception))) from exception
+        try:
+            self._call(self._producer.init_transactions, CALL_S_MAX)
+        except (Aborted, Broken, Fenced):
+            self._discard()
+            raise
+        self._ready = True
+
+    def begin(self) -> None:
+        self._call(self._open_producer().begin_transaction)
+        self._begun = True
+        self._topics.clear()
+        self._refusing.clear()
+        self._refusal = None
+
+    def produce(
+        self,
+        topic: str,
+        partition: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header] = (),
+        timestamp: EpochMs | None = None,
+        report: Callable[[Report], None] | None = None,
+    ) -> None:
+        self._topics.add(topic)
+        limited = topic in self._limits
+        # By position, and a callback only where one is needed: this is the hot path.
+        arguments: tuple[Any, ...] = (
+            topic,
+            value,
+            key,
+            -1 if partition is None else partition,
+            None
+            if report is None and not self._watching and not limited
+            else self._on_delivery(topic, size_of(key, value, headers), report),
+            None,
+            timestamp or 0,
+            list(headers),
+        )
+        if limited:
+            self._flush_before(topic, size_of(key, value, headers))
+        try:
+            self._open_producer().produce(*arguments)
+        except (BufferError, KafkaException):
+            self._produce_slowly(arguments, report)
+
+    def send_positions(self, positions: Mapping[int, Offset], token: Token) -> None:
+        offsets = [TopicPartition(self._commands, p, offset) for p, offset in positions.items()]
+        self._call(
+            self._open_producer().send_offsets_to_transaction, offsets, token.opaque, CALL_S_MAX
+        )
+
+    def commit(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        for probes_left in reversed(range(COMMIT_PROBES)):
+            try:
+                self._call(self._open_producer().commit_transaction, COMMIT_PROBE_S)
+            except Unknown:
+                if probes_left == 0:
+                    raise
+                self._missing()
+            else:
+                break
+        self._begun = self._watching = False
+
+    def abort(self) -> None:
+        if not self._begun:
+            return
+        try:
+            if self._ready:
+                self._call(self._open_producer().abort_transaction, CALL_S_MAX)
+            else:
+                self.open()
+        except NothingOpen:
+            # The coordinator had taken no partition of it, and the client library gives up over
+            # that. There is nothing to abort; a new producer goes on.
+            self.open()
+        self._open_producer().poll(0)
+        self._begun = False
+
+    def close(self) -> None:
+        self._discard()
+        self._ready = self._begun = False
+
+    def _open_producer(self) -> Producer:
+        assert self._producer is not None, "open comes first"
+        return self._producer
+
+    def _discard(self) -> None:
+        """Let go of the producer; its reports are called, and an open transaction times out."""
+        producer, self._producer = self._producer, None
+        self._ready = False
+        if producer is not None:
+            try:
+                producer.purge()
+                producer.flush(DISCARD_S_MAX)
+            except KafkaException as exception:
+                _log.warning("producer discarded", reason=str(error_of(exception)))
+
+    def _call(self, call: Callable[..., object], *arguments: object) -> None:
+        try:
+            call(*arguments)
+        except KafkaException as exception:
+            failure = transaction_failure(error_of(exception))
+            if isinstance(failure, Aborted) and not failure.stale:
+                failure = self._explained(error_of(exception))
+            raise failure from exception
+
+    # --- Why a transaction failed --------------------------------------------------------------
+
+    def _explained(self, error: KafkaError) -> Aborted:
+        """Return the failure with the topics that refused, as far as anybody says."""
+        code = error.code()
+        too_large = KafkaError.MSG_SIZE_TOO_LARGE
+        if code == too_large and not any(self._refusing.values()):
+            # Perhaps a batch was too large, not a record. The next attempt will tell.
+            self._limits.learn(self._refusing or self._topics)
+        refusing = {topic for topic, permanent in self._refusing.items() if permanent}
+        if not refusing and (code in UNKNOWN_TOPIC or code == _NOT_NAMED):
+            refusing = self._missing()
+        self._watching = True
+        permanent = bool(refusing) or (code in PERMANENT and code != too_large)
+        message = f"{error.name()}: {error.str()}"
+        return Aborted(message, permanent=permanent, topics=tuple(sorted(refusing)))
+
+    def _missing(self) -> set[str]:
+        """Return the topics of this transaction that a broker says do not exist.
+
+        Asking also tells the client library, whose own picture is minutes old.
+        """
+        missing = set()
+        for topic in sorted(self._topics):
+            exists = self._exists(topic)
+            if exists is None:
+                break
+            if not exists:
+                missing.add(topic)
+        return missing
+
+    def _exists(self, topic: str) -> bool | None:
+        """Return whether a broker says that `topic` exists; None when none answers."""
+        try:
+            metadata = self._open_producer().list_topics(topic, METADATA_S_MAX)
+        except KafkaException:
+            return None
+        error = metadata.topics[topic].error
+        return error is None or error.code() not in UNKNOWN_TOPIC
+
+    def _on_delivery(
+        self, topic: str, size: int, report: Callable[[Report], None] | None
+    ) -> OnDelivery:
+        def on_delivery(error: KafkaError | None, message: Any) -> None:
+            if error is None:
+                if report is not None:
+                    report(delivered(message))
+                return
+            permanent = self._is_permanent(error.code(), topic, size)
+            if permanent or error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                self._refusing[topic] = self._refusing.get(topic, False) or permanent
+            if report is not None:
+                report(failed(f"{error.name()}: {error.str()}", permanent=permanent))
+
+        return on_delivery
+
+    def _is_permanent(self, code: int, topic: str, size: int) -> bool:
+        if code == KafkaError.MSG_SIZE_TOO_LARGE:
+            return self._limits.exceeded(topic, size)
+        # In a report the topic is unknown only after a broker's metadata said so.
+        return code in PERMANENT or code in UNKNOWN_TOPIC
+
+    # --- The slow ways of produce --------------------------------------------------------------
+
+    def _produce_slowly(
+        self, arguments: tuple[Any, ...], report: Callable[[Report], None] | None
+    ) -> None:
+        """Add the record once there is room and the topic was looked up; or note the refusal."""
+        topic, asked, error = arguments[0], False, None
+        for _ in range(QUEUE_WAITS_MAX):
+            try:
+                self._open_producer().produce(*arguments)
+            except BufferError:
+                self._open_producer().poll(QUEUE_WAIT_S)
+            except KafkaException as exception:
+                error = error_of(exception)
+                if error.fatal():
+                    raise transaction_failure(error) from exception
+                if asked or error.code() not in _CACHED:
+                    break
+                # The client library remembers; a broker may know better by now.
+                asked = self._exists(topic) is not None
+                if not asked:
+                    break
+            else:
+                return
+        self._refuse(topic, error, reachable=asked, report=report)
+
+    def _refuse(
+        self,
+        topic: str,
+        error: KafkaError | None,
+        *,
+        reachable: bool,
+        report: Callable[[Report], None] | None,
+    ) -> None:
+        """Note that the record is not in the transaction, for `commit` to say so."""
+        message = "the producer's queue is full" if error is None else str(error)
+        permanent = (
+            error is not None
+            and (error.code() in PERMANENT or error.code() in UNKNOWN_TOPIC)
+            and (reachable or error.code() not in _CACHED)
+        )
+        if self._refusal is None or (permanent and not self._refusal.permanent):
+            topics = (topic,) if permanent else ()
+            self._refusal = Aborted(message, permanent=permanent, topics=topics)
+        if report is not None:
+            report(failed(message, permanent=permanent))
+
+    def _flush_before(self, topic: str, size: int) -> None:
+        """Send off what a record of `size` bytes must not share a batch with."""
+        if self._limits.must_flush_before(topic, size):
+            self._open_producer().flush(FLUSH_S_MAX)
+            self._limits.flushed()
+        self._limits.added(topic, size)
+
+    def _settings_of(self, topic: str) -> Mapping[str, str]:
+        if self._cluster is None:
+            self._cluster = KafkaCluster(self._client)
+        return self._cluster.settings(topic)

@@ -1,0 +1,1 @@
+"""The ports in memory, held to the same contracts as the real adapters."""

@@ -1,0 +1,1 @@
+"""Stores on RocksDB, and the state directory that they live in."""

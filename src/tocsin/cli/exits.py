@@ -1,0 +1,39 @@
+"""How `tocsin` ends: a code that scripts can rely on, and a message that says the way out."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes; listed in `tocsin --help`. Add, never renumber."""
+
+    OK = 0
+    REFUSED = 1
+    USAGE = 2
+    ENGINE = 3
+    STATE_DIR = 4
+    UNREACHABLE = 5
+    NO_ANSWER = 6
+
+
+#: What each code means, for `tocsin --help`.
+MEANINGS = {
+    Exit.OK: "done",
+    Exit.REFUSED: "refused, or the answer is no",
+    Exit.USAGE: "usage or settings, missing topics included",
+    Exit.ENGINE: "the engine refuses to start",
+    Exit.STATE_DIR: "the state directory cannot be used",
+    Exit.UNREACHABLE: "no broker answers",
+    Exit.NO_ANSWER: "no answer in time",
+}
+
+
+class Failure(Exception):
+    """Ends the command with `code`; said on stderr as message and way out, without a traceback."""
+
+    def __init__(self, code: Exit, message: str, way_out: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.way_out = way_out
+        #: Said on stdout as one JSON object as well, with --json.
+        self.document: dict[str, object] | None = None

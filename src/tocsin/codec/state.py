@@ -1,0 +1,246 @@
+"""Records of the state topic: an armed reminder, its moving part, the step record.
+
+A fire of a recurring reminder writes its moving part (Progress) alone, so that the payload is not
+written to the log again; Progress counts only beside a spec of the same version.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from tocsin.codec.avro import (
+    EMPTY,
+    NULL,
+    after_long,
+    blob,
+    header_array,
+    long,
+    maybe_long,
+    maybe_text,
+    often,
+    read_blob,
+    read_header_array,
+    read_instant,
+    read_long,
+    read_maybe_long,
+    read_maybe_text,
+    read_text,
+    text,
+)
+from tocsin.codec.errors import Undecodable
+from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
+from tocsin.codec.keys import DUE_KEY_SIZE, NO_WAKE, due_key
+from tocsin.codec.schemas import Record
+from tocsin.core.reminder import Reminder, Spec, next_due
+from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
+
+REMINDER: Final = "tocsin.state.Reminder"
+PROGRESS: Final = "tocsin.state.Progress"
+STEP: Final = "tocsin.state.Step"
+
+_DUE_KEY_END = HEAD_SIZE + DUE_KEY_SIZE
+#: How a record ends whose spec has no content type, headers, target, trace context: the most do.
+_NOTHING_ELSE = NULL + EMPTY + NULL + NULL
+
+
+class StepRecord(Struct, frozen=True, kw_only=True):
+    """How far the engine of a partition has come; ends each transaction (design: step record)."""
+
+    step: int
+    next_command: Offset
+    engine_time: EpochMs
+    #: Topic ids: another one means that the topic was made anew.
+    commands_id: str
+    events_id: str
+    state_id: str
+
+
+def encode_spec(reminder: Reminder, step: int) -> bytes:
+    """Return the whole record of an armed reminder, written when its spec is new."""
+    return b"".join(
+        (
+            head(REMINDER),
+            _due_key(reminder),
+            often(step),
+            often(reminder.occurrence),
+            often(reminder.due),
+            spec_body(reminder.spec),
+        )
+    )
+
+
+def encode_progress(reminder: Reminder, step: int) -> bytes:
+    """Return the record of the moving part, written when the spec stays."""
+    return b"".join(
+        (
+            head(PROGRESS),
+            _due_key(reminder),
+            often(step),
+            long(reminder.spec.version),
+            often(reminder.occurrence),
+            often(reminder.due),
+        )
+    )
+
+
+def due_key_of(value: bytes) -> bytes:
+    """Return the due key of either record, without decoding it."""
+    key = value[HEAD_SIZE:_DUE_KEY_END]
+    if value[:2] != MAGIC or len(key) != DUE_KEY_SIZE:
+        raise Undecodable("it is no state record")
+    return key
+
+
+def decode_reminder(spec: bytes, progress: bytes | None) -> Reminder:
+    """Return the reminder that the two records make."""
+    armed = _decode_spec(spec)
+    if progress is not None:
+        version, occurrence, due = _decode_progress(progress)
+        if version == armed.spec.version:
+            return Reminder(armed.spec, occurrence, due)
+    return armed
+
+
+def step_of(value: bytes) -> int:
+    """Return the step that wrote any state record."""
+    name, record = read(value)
+    if not name.startswith("tocsin.state.") or "step" not in record:
+        raise Undecodable(f"a {name} is no state record")
+    step: int = record["step"]
+    return step
+
+
+def encode_step(step: StepRecord) -> bytes:
+    """Return the step record."""
+    return b"".join(
+        (
+            head(STEP),
+            often(step.step),
+            often(step.next_command),
+            often(step.engine_time),
+            text(step.commands_id),
+            text(step.events_id),
+            text(step.state_id),
+        )
+    )
+
+
+def decode_step(value: bytes) -> StepRecord:
+    """Return the step record that `value` is."""
+    return StepRecord(**_read_as(STEP, value))
+
+
+def spec_body(spec: Spec) -> bytes:
+    """Return the body of a tocsin.state.Spec, which the Armed event holds as well.
+
+    The last one is remembered: what is armed is written to both, one right after the other.
+    """
+    global _last_body  # noqa: PLW0603  a cache of one, a tuple: safe between threads
+    last, body = _last_body
+    if last is not spec:
+        body = _spec_body(spec)
+        _last_body = (spec, body)
+    return body
+
+
+_last_body: tuple[Spec | None, bytes] = (None, b"")
+
+
+def _spec_body(spec: Spec) -> bytes:
+    return b"".join(
+        (
+            text(spec.reminder),
+            long(spec.version),
+            often(spec.anchor),
+            maybe_long(spec.every),
+            blob(spec.payload),
+            maybe_text(spec.content_type),
+            header_array(spec.headers),
+            maybe_text(spec.to),
+            maybe_text(spec.traceparent),
+        )
+    )
+
+
+def spec_of(record: Record) -> Spec:
+    """Return the Spec that a tocsin.state.Spec is, as fastavro returns it."""
+    return Spec(**{**record, "headers": headers_of(record["headers"])})
+
+
+def headers_of(records: list[Record]) -> tuple[Header, ...]:
+    """Return the headers that an array of tocsin.commands.Header is, as fastavro returns it."""
+    return tuple((header["name"], header["value"]) for header in records)
+
+
+def _due_key(reminder: Reminder) -> bytes:
+    wake = next_due(reminder)
+    return NO_WAKE if wake is None else due_key(wake, reminder.spec.version)
+
+
+def _decode_spec(value: bytes) -> Reminder:
+    if value[:HEAD_SIZE] != head(REMINDER):
+        record = _read_as(REMINDER, value)
+        return Reminder(spec_of(record["spec"]), record["occurrence"], record["due"])
+    try:
+        at = after_long(value, _DUE_KEY_END)  # the step
+        occurrence, at = read_long(value, at)
+        due, at = read_instant(value, at)
+        spec, at = _read_spec(value, at)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise Undecodable(f"the body is no {REMINDER}: {error}") from error
+    if at != len(value):
+        raise Undecodable(f"the body of a {REMINDER} ends at {at}, not at {len(value)}")
+    return Reminder(spec, occurrence, EpochMs(due))
+
+
+def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
+    name, at = read_text(value, at)
+    version, at = read_long(value, at)
+    anchor, at = read_instant(value, at)
+    every, at = read_maybe_long(value, at)
+    payload, at = read_blob(value, at)
+    content_type = target = traceparent = None
+    armed_headers: tuple[Header, ...] = ()
+    if value[at:] == _NOTHING_ELSE:
+        at += len(_NOTHING_ELSE)
+    else:
+        content_type, at = read_maybe_text(value, at)
+        armed_headers, at = read_header_array(value, at)
+        target, at = read_maybe_text(value, at)
+        traceparent, at = read_maybe_text(value, at)
+    spec = Spec(
+        reminder=name,
+        version=Version(version),
+        anchor=EpochMs(anchor),
+        every=None if every is None else DurationMs(every),
+        payload=payload,
+        content_type=content_type,
+        headers=armed_headers,
+        to=target,
+        traceparent=traceparent,
+    )
+    return spec, at
+
+
+def _decode_progress(value: bytes) -> tuple[int, int, EpochMs]:
+    """Return version, occurrence and due."""
+    if value[:HEAD_SIZE] != head(PROGRESS):
+        record = _read_as(PROGRESS, value)
+        return record["version"], record["occurrence"], record["due"]
+    try:
+        at = after_long(value, _DUE_KEY_END)  # the step
+        version, at = read_long(value, at)
+        occurrence, at = read_long(value, at)
+        due, at = read_instant(value, at)
+    except IndexError as error:
+        raise Undecodable(f"the body is no {PROGRESS}: {error}") from error
+    if at != len(value):
+        raise Undecodable(f"the body of a {PROGRESS} ends at {at}, not at {len(value)}")
+    return version, occurrence, EpochMs(due)
+
+
+def _read_as(expected: str, value: bytes) -> Record:
+    name, record = read(value)
+    if name != expected:
+        raise Undecodable(f"a {name} is no {expected}")
+    return record

@@ -1,0 +1,1 @@
+"""The law: pure decisions about reminders. Reads no clock, does no IO."""

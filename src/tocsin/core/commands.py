@@ -1,0 +1,73 @@
+"""What a service may ask. Imperative, frozen; read from a record of the commands topic.
+
+`offset` and `appended` say where the command stands in the log: they are the record's, never the
+author's. `appended` is the broker's append time, None where the record carries another time.
+"""
+
+from msgspec import Struct
+
+from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """What every command knows of its place in the log."""
+
+    offset: Offset
+    appended: EpochMs | None
+
+
+class Arm(Command, frozen=True, kw_only=True):
+    """Create the reminder, or replace it whole."""
+
+    reminder: str
+    at: EpochMs | None = None
+    after: DurationMs | None = None
+    every: DurationMs | None = None
+    payload: bytes = b""
+    content_type: str | None = None
+    headers: tuple[Header, ...] = ()
+    #: Target topic; None is the default delivery topic.
+    to: str | None = None
+    if_absent: bool = False
+    if_version: Version | None = None
+    #: W3C trace context of the command record.
+    traceparent: str | None = None
+
+
+class Move(Command, frozen=True, kw_only=True):
+    """Change when an armed reminder is due; all else stays."""
+
+    reminder: str
+    at: EpochMs | None = None
+    after: DurationMs | None = None
+    every: DurationMs | None = None
+    if_version: Version | None = None
+
+
+class Cancel(Command, frozen=True, kw_only=True):
+    """Disarm one reminder by its exact name, or all of the actor's."""
+
+    reminder: str | None = None
+    all: bool = False
+    if_version: Version | None = None
+
+
+class Fire(Command, frozen=True, kw_only=True):
+    """Deliver now, on top of the schedule."""
+
+    reminder: str
+
+
+class Destroy(Command, frozen=True, kw_only=True):
+    """End the actor: everything it has goes."""
+
+
+class FireDue(Struct, frozen=True, kw_only=True):
+    """The engine's own command: the due index says that this version is due."""
+
+    version: Version
+    #: Offset of the command that will be consumed next.
+    next_command: Offset
+
+
+ServiceCommand = Arm | Move | Cancel | Fire | Destroy

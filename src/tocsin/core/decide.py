@@ -1,0 +1,227 @@
+"""The decisions: decide(reminder, command, now) -> events. Pure; `now` is an argument.
+
+A well-formed command that loses is answered by a Refused event, not by an exception.
+"""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from tocsin.core.commands import Arm, Cancel, Destroy, Fire, FireDue, Move, ServiceCommand
+from tocsin.core.errors import Reason, Refusal
+from tocsin.core.events import (
+    Armed,
+    Cancelled,
+    Destroyed,
+    Ended,
+    Event,
+    Fired,
+    Kind,
+    Moved,
+    NothingCancelled,
+    Refused,
+)
+from tocsin.core.limits import Limits
+from tocsin.core.recurrence import newest_due, slot_after
+from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
+from tocsin.core.time_text import INSTANT_MS_MAX
+from tocsin.core.values import EpochMs, Version
+
+
+def decide(
+    reminder: Reminder | None, command: ServiceCommand, now: EpochMs, limits: Limits
+) -> tuple[Event, ...]:
+    """Return what `command` does to the one reminder that it names; never empty.
+
+    For Cancel of all and Destroy, see `decide_all`.
+    """
+    try:
+        match command:
+            case Arm():
+                return (_arm(reminder, command, now, limits),)
+            case Move():
+                return (_move(reminder, command, now, limits),)
+            case Cancel():
+                return (_cancel(reminder, command, limits),)
+            case Fire():
+                return (_fire(reminder, command, now, limits),)
+            case Destroy():
+                return decide_all(() if reminder is None else (reminder,), command)
+            case _:
+                assert_never(command)
+    except Refusal as refusal:
+        return (refused(refusal, command),)
+
+
+def decide_all(reminders: Sequence[Reminder], command: Cancel | Destroy) -> tuple[Event, ...]:
+    """Return what `command` does to an actor with these `reminders`; never empty."""
+    if isinstance(command, Destroy):
+        return (Destroyed(reminders=len(reminders)),)
+    try:
+        check_cancel(command)
+    except Refusal as refusal:
+        return (refused(refusal, command),)
+    if not reminders:
+        return (NothingCancelled(reminder=None),)
+    return tuple(_cancelled(reminder) for reminder in reminders)
+
+
+def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tuple[Event, ...]:
+    """Return the fire of the newest slot due at `now`; empty when there is nothing to fire.
+
+    Never early: compares the due with the wall clock `now` alone.
+    """
+    if reminder is None or reminder.spec.version != command.version or reminder.due > now:
+        return ()
+    slot = newest_due(reminder, now)
+    following = slot_after(reminder, slot)
+    missed = slot.occurrence - reminder.occurrence
+    return (
+        Fired(
+            reminder.spec.reminder,
+            command.version,
+            Kind.SCHEDULED,
+            slot.occurrence,
+            slot.due,
+            now,
+            missed,
+            reminder.due if missed else None,
+            following.occurrence if following else None,
+            following.due if following else None,
+            command.next_command,
+        ),
+    )
+
+
+def refused(refusal: Refusal, command: ServiceCommand | None) -> Refused:
+    """Return the event that answers `command` with `refusal`."""
+    return Refused(
+        reason=refusal.reason,
+        command=type(command).__name__.lower() if command is not None else None,
+        reminder=getattr(command, "reminder", None),
+        field=refusal.field,
+        value=refusal.value,
+        way_out=refusal.way_out,
+    )
+
+
+def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> Armed:
+    check_arm(arm, limits)
+    if arm.if_absent and reminder is not None:
+        raise Refusal(
+            Reason.EXISTS,
+            "reminder",
+            arm.reminder,
+            f"it is armed, version {reminder.spec.version}: leave out if_absent to replace it",
+        )
+    if arm.if_version is not None:
+        _check_version(reminder, arm.reminder, arm.if_version)
+    due = _first_due(arm, now)
+    spec = Spec(
+        reminder=arm.reminder,
+        version=Version(arm.offset),
+        anchor=due,
+        every=arm.every,
+        payload=arm.payload,
+        content_type=arm.content_type,
+        headers=arm.headers,
+        to=arm.to,
+        traceparent=arm.traceparent,
+    )
+    if reminder is None:
+        return Armed(spec=spec)
+    return Armed(spec=spec, previous=_ended(reminder), replaced=reminder.due != due)
+
+
+def _move(reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits) -> Moved:
+    check_move(move, limits)
+    armed = _check_armed(reminder, move.reminder)
+    if move.if_version is not None:
+        _check_version(armed, move.reminder, move.if_version)
+    return Moved(
+        reminder=move.reminder,
+        version=Version(move.offset),
+        anchor=_first_due(move, now),
+        every=move.every if move.every is not None else armed.spec.every,
+        previous=_ended(armed),
+    )
+
+
+def _cancel(
+    reminder: Reminder | None, cancel: Cancel, limits: Limits
+) -> Cancelled | NothingCancelled:
+    check_cancel(cancel)
+    if cancel.reminder is not None:
+        check_name(cancel.reminder, limits)
+    if reminder is None:
+        return NothingCancelled(reminder=cancel.reminder)
+    if cancel.if_version is not None:
+        _check_version(reminder, reminder.spec.reminder, cancel.if_version)
+    return _cancelled(reminder)
+
+
+def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -> Fired:
+    check_name(fire.reminder, limits)
+    armed = _check_armed(reminder, fire.reminder)
+    recurring = armed.spec.every is not None
+    return Fired(
+        fire.reminder,
+        armed.spec.version,
+        Kind.MANUAL,
+        armed.occurrence,
+        now,
+        now,
+        0,
+        None,
+        armed.occurrence if recurring else None,
+        armed.due if recurring else None,
+        fire.offset,
+    )
+
+
+def _first_due(command: Arm | Move, now: EpochMs) -> EpochMs:
+    """Return the due of occurrence 0, counted from the append time of the command.
+
+    An instant that was past when the command was appended means that moment; one that the
+    engine's own backlog let pass keeps its due, so that its lateness is told.
+    """
+    asked_at = command.appended if command.appended is not None else now
+    if command.at is not None:
+        return max(command.at, asked_at)
+    delay = command.after if command.after is not None else command.every or 0
+    due = EpochMs(asked_at + delay)
+    if due > INSTANT_MS_MAX:
+        raise Refusal(
+            Reason.INVALID, "after", delay, "it ends after the year 9999: give a shorter delay"
+        )
+    return due
+
+
+def _check_armed(reminder: Reminder | None, name: str) -> Reminder:
+    if reminder is None:
+        raise Refusal(Reason.ABSENT, "reminder", name, "nothing is armed under this name: arm it")
+    return reminder
+
+
+def _check_version(reminder: Reminder | None, name: str, version: Version) -> None:
+    armed = _check_armed(reminder, name)
+    if armed.spec.version != version:
+        raise Refusal(
+            Reason.OTHER_VERSION,
+            "if_version",
+            version,
+            f"the armed version is {armed.spec.version}: read it again and decide anew",
+        )
+
+
+def _ended(reminder: Reminder) -> Ended:
+    return Ended(version=reminder.spec.version, occurrence=reminder.occurrence, due=reminder.due)
+
+
+def _cancelled(reminder: Reminder) -> Cancelled:
+    return Cancelled(
+        reminder=reminder.spec.reminder,
+        version=reminder.spec.version,
+        occurrence=reminder.occurrence,
+        due=reminder.due,
+    )

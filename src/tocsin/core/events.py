@@ -1,0 +1,135 @@
+"""What was decided. Past tense, frozen; folding an actor's events gives its state exactly.
+
+Every resolved value is in the event: a fold reads no clock and computes no recurrence.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from tocsin.core.errors import Reason
+from tocsin.core.reminder import Spec
+from tocsin.core.values import DurationMs, EpochMs, Offset, Version
+
+
+class Kind(StrEnum):
+    """What made a delivery go out. The values are on the wire: add, never rename."""
+
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """The occurrence that a new version put an end to."""
+
+    version: Version
+    occurrence: int
+    due: EpochMs
+
+
+class Armed(Struct, frozen=True, kw_only=True):
+    """The reminder was created or replaced whole. Occurrence 0 is due at `spec.anchor`."""
+
+    spec: Spec
+    #: What the name stood for before; None where it was free.
+    previous: Ended | None = None
+    #: The due changed: one alarm took another's place.
+    replaced: bool = False
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """The reminder has a new version with another due or schedule; all else stayed."""
+
+    reminder: str
+    version: Version
+    anchor: EpochMs
+    every: DurationMs | None
+    previous: Ended
+
+
+class Cancelled(Struct, frozen=True, kw_only=True):
+    """The reminder is gone; its open occurrence will not fire."""
+
+    reminder: str
+    version: Version
+    occurrence: int
+    due: EpochMs
+
+
+class NothingCancelled(Struct, frozen=True, kw_only=True):
+    """A Cancel found nothing. Not an error: what should be gone is gone."""
+
+    #: The exact name asked for; None for all of the actor.
+    reminder: str | None
+
+
+class Fired(Struct, frozen=True):
+    """A delivery went out.
+
+    Not keyword-only: it is made once per fire, and positional construction is the cheaper half.
+    """
+
+    reminder: str
+    version: Version
+    kind: Kind
+    #: Slot that was delivered; for a manual fire the slot that was open.
+    occurrence: int
+    #: When that slot was due; for a manual fire the fire time.
+    due: EpochMs
+    fired: EpochMs
+    #: Slots passed over just before `occurrence`: occurrence - missed … occurrence - 1.
+    missed: int
+    #: When the first of them was due; None without any.
+    missed_due: EpochMs | None
+    #: Slot and due that come next; None: the reminder is done.
+    next_occurrence: int | None
+    next_due: EpochMs | None
+    #: Offset of the command that was to be consumed next when this was decided.
+    next_command: Offset
+
+
+class Undeliverable(Struct, frozen=True, kw_only=True):
+    """The broker will never take this delivery; it went to the dead letters."""
+
+    fired: Fired
+    #: Topic that it was meant for.
+    target: str
+    error: str
+
+
+class Destroyed(Struct, frozen=True, kw_only=True):
+    """The actor ended, and with it this many reminders."""
+
+    reminders: int
+
+
+class Refused(Struct, frozen=True, kw_only=True):
+    """A command was answered with no."""
+
+    reason: Reason
+    #: Name of the command as in JSON; None where it could not be read.
+    command: str | None
+    reminder: str | None
+    field: str
+    value: str
+    way_out: str
+
+
+class CommandsLost(Struct, frozen=True, kw_only=True):
+    """Commands first … last were gone from the log before the engine could read them."""
+
+    first: Offset
+    last: Offset
+
+
+Event = (
+    Armed
+    | Moved
+    | Cancelled
+    | NothingCancelled
+    | Fired
+    | Undeliverable
+    | Destroyed
+    | Refused
+    | CommandsLost
+)

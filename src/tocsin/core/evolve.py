@@ -1,0 +1,55 @@
+"""State is a fold: evolve(reminder, event). It reads no clock and computes no recurrence."""
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tocsin.core.events import (
+    Armed,
+    Cancelled,
+    CommandsLost,
+    Destroyed,
+    Event,
+    Fired,
+    Moved,
+    NothingCancelled,
+    Refused,
+    Undeliverable,
+)
+from tocsin.core.reminder import Reminder
+
+
+def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
+    """Return what the reminder is after `event`; None: not armed.
+
+    `event` concerns this reminder: by its name or, for Destroyed, as one of its actor's.
+    """
+    match event:
+        case Fired():
+            return _after_fire(reminder, event)
+        case Armed(spec=spec):
+            return Reminder(spec, 0, spec.anchor)
+        case Moved():
+            return _moved(reminder, event)
+        case Cancelled() | Destroyed():
+            return None
+        case Undeliverable(fired=fired):
+            return _after_fire(reminder, fired)
+        case NothingCancelled() | Refused() | CommandsLost():
+            return reminder
+        case _:
+            assert_never(event)
+
+
+def _after_fire(reminder: Reminder | None, fired: Fired) -> Reminder | None:
+    if reminder is None or fired.next_due is None or fired.next_occurrence is None:
+        return None
+    if fired.next_occurrence == reminder.occurrence:  # by hand: the schedule did not move
+        return reminder
+    return Reminder(reminder.spec, fired.next_occurrence, fired.next_due)
+
+
+def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
+    assert reminder is not None, "only an armed reminder is moved"
+    spec = replace(reminder.spec, version=moved.version, anchor=moved.anchor, every=moved.every)
+    return Reminder(spec, 0, moved.anchor)

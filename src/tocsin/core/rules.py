@@ -1,0 +1,162 @@
+"""What a command must satisfy, whatever is armed. Each check raises Refusal with the way out."""
+
+from tocsin.core.commands import Arm, Cancel, Move
+from tocsin.core.errors import Reason, Refusal
+from tocsin.core.limits import Limits
+from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
+from tocsin.core.values import DurationMs, EpochMs, Header
+
+#: Headers of a delivery that the engine writes itself.
+RESERVED_HEADERS = frozenset({"tocsin", "content-type", "traceparent"})
+RESERVED_HEADER_PREFIX = "ce_"
+
+
+def check_actor(key: bytes | None, limits: Limits) -> str:
+    """Return the actor that a record key names."""
+    if not key:
+        raise Refusal(
+            Reason.INVALID, "actor", key, "the record key is the actor: send a non-empty key"
+        )
+    if len(key) > limits.actor_bytes_max:
+        raise _over("actor", f"{len(key)} bytes", f"{limits.actor_bytes_max} bytes")
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        raise Refusal(Reason.INVALID, "actor", key, "the record key must be UTF-8") from error
+
+
+def check_name(name: str, limits: Limits) -> None:
+    """Check a composed reminder name, `operation` or `operation:key`."""
+    operation, colon, key = name.partition(":")
+    if not operation:
+        raise Refusal(
+            Reason.INVALID, "reminder", name, "a name is operation or operation:key, neither empty"
+        )
+    if colon and not key:
+        raise Refusal(
+            Reason.INVALID,
+            "reminder",
+            name,
+            "the key after the colon is empty: leave out the colon",
+        )
+    if len(name) > limits.name_chars_max:
+        raise _over("reminder", f"{len(name)} characters", f"{limits.name_chars_max} characters")
+
+
+def check_arm(arm: Arm, limits: Limits) -> None:
+    """Check everything in an Arm that does not depend on what is armed."""
+    check_name(arm.reminder, limits)
+    _check_when(arm, limits)
+    if arm.if_absent and arm.if_version is not None:
+        raise Refusal(
+            Reason.INVALID,
+            "if_version",
+            arm.if_version,
+            "if_absent and if_version exclude each other: give one",
+        )
+    if len(arm.payload) > limits.payload_bytes_max:
+        raise _over("payload", f"{len(arm.payload)} bytes", f"{limits.payload_bytes_max} bytes")
+    if arm.headers:
+        check_headers(arm.headers, limits)
+    if arm.to is not None and arm.to not in limits.targets:
+        raise Refusal(
+            Reason.TARGET_NOT_ALLOWED,
+            "to",
+            arm.to,
+            "ask the operator to add this topic to the setting `targets`",
+        )
+
+
+def check_move(move: Move, limits: Limits) -> None:
+    """Check everything in a Move that does not depend on what is armed."""
+    check_name(move.reminder, limits)
+    _check_when(move, limits)
+    if move.at is None and move.after is None and move.every is None:
+        raise Refusal(Reason.INVALID, "at", None, "a move needs one of at, after, every")
+
+
+def check_cancel(cancel: Cancel) -> None:
+    """Check that a Cancel names exactly one thing."""
+    if cancel.all == (cancel.reminder is not None):
+        raise Refusal(
+            Reason.INVALID, "reminder", cancel.reminder, "a cancel needs one of reminder, all"
+        )
+    if cancel.all and cancel.if_version is not None:
+        raise Refusal(
+            Reason.INVALID, "if_version", cancel.if_version, "if_version goes with an exact name"
+        )
+
+
+def check_room(armed: int, limits: Limits) -> None:
+    """Check that an actor with `armed` reminders may have one more."""
+    if armed >= limits.reminders_per_actor_max:
+        raise _over("reminders of this actor", armed + 1, str(limits.reminders_per_actor_max))
+
+
+def check_headers(headers: tuple[Header, ...], limits: Limits) -> None:
+    """Check the names, number and size of the headers that a delivery is to carry."""
+    if len(headers) > limits.headers_max:
+        raise _over("headers", len(headers), str(limits.headers_max))
+    size = 0
+    for name, value in headers:
+        size += len(_header_name(name)) + len(value or b"")
+    if size > limits.headers_bytes_max:
+        raise _over("headers", f"{size} bytes", f"{limits.headers_bytes_max} bytes")
+
+
+def _header_name(name: str) -> bytes:
+    if not name or "\0" in name:
+        raise Refusal(Reason.INVALID, "headers", name, "a header name is not empty, without NUL")
+    if name in RESERVED_HEADERS or name.startswith(RESERVED_HEADER_PREFIX):
+        raise Refusal(
+            Reason.INVALID,
+            "headers",
+            name,
+            "the engine writes this header itself; content_type is a field of its own",
+        )
+    try:
+        return name.encode()
+    except UnicodeEncodeError as error:
+        raise Refusal(
+            Reason.INVALID, "headers", name, "a header name must be UTF-8, without lone surrogates"
+        ) from error
+
+
+def _check_when(command: Arm | Move, limits: Limits) -> None:
+    if command.at is not None:
+        if command.after is not None:
+            raise Refusal(Reason.INVALID, "after", command.after, "give at or after, not both")
+        _check_instant("at", command.at)
+    elif command.after is not None:
+        _check_duration("after", command.after)
+        if command.after and command.appended is None:
+            raise Refusal(
+                Reason.INVALID,
+                "after",
+                command.after,
+                "a delay counts from the broker's append time: set "
+                "message.timestamp.type=LogAppendTime on the commands topic, or give `at`",
+            )
+    if command.every is not None:
+        _check_duration("every", command.every)
+        if command.every < limits.every_ms_min:
+            raise Refusal(
+                Reason.INVALID,
+                "every",
+                command.every,
+                f"the smallest period is {limits.every_ms_min} ms",
+            )
+
+
+def _check_instant(field: str, value: EpochMs) -> None:
+    if not INSTANT_MS_MIN <= value <= INSTANT_MS_MAX:
+        raise Refusal(Reason.INVALID, field, value, "an instant lies in the years 1 to 9999")
+
+
+def _check_duration(field: str, value: DurationMs) -> None:
+    if not 0 <= value <= DURATION_MS_MAX:
+        raise Refusal(Reason.INVALID, field, value, "a duration is from 0 to 1,000 years")
+
+
+def _over(field: str, value: object, limit: str) -> Refusal:
+    return Refusal(Reason.LIMIT, field, value, f"the limit is {limit}")
