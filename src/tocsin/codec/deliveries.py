@@ -111,7 +111,7 @@ def read_delivery(headers: Sequence[Header], key: bytes | None, value: bytes | N
         )
     except KeyError:
         raise Undecodable(f"it has no header `{METADATA}`") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Undecodable(f"its headers cannot be read: {error}") from error
     if value is None or key != metadata.actor.encode():
         raise Undecodable(f"it is no delivery to {metadata.actor!r}: its key is {key!r}")

@@ -183,7 +183,9 @@ def _undeliverable(record: Record) -> Undeliverable:
 
 
 def _refused(record: Record) -> Refused:
-    return Refused(**{**record, "reason": Reason(record["reason"])})
+    # In the record `command` is the offset of the stamp.
+    name = record.pop("command_name")
+    return Refused(**{**record, "reason": Reason(record["reason"]), "command": name})
 
 
 _BUILD: Final[Mapping[str, Callable[[Any], Event]]] = {

@@ -1,5 +1,6 @@
 """Avro single-object encoding: C3 01, the fingerprint of the writer's schema, the body."""
 
+from collections.abc import Mapping
 from functools import cache
 from io import BytesIO
 
@@ -7,7 +8,7 @@ from fastavro import schemaless_reader
 from fastavro.read import SchemaResolutionError
 
 from tocsin.codec.errors import Undecodable
-from tocsin.codec.schemas import Record, current, fingerprint_of, known
+from tocsin.codec.schemas import Known, Record, current, fingerprint_of, known
 
 MAGIC = b"\xc3\x01"
 FINGERPRINT_END = HEAD_SIZE = 10
@@ -22,12 +23,20 @@ def head(name: str) -> bytes:
 def read(data: bytes) -> tuple[str, Record]:
     """Return the full name of the schema that `data` was written with, and the record.
 
-    A record of an earlier release comes with the fields of the current one. Work and memory are
-    bounded by the size of `data`: no schema of ours has an array of items of no size.
+    A record of an earlier release comes with the fields of the current one.
+    """
+    return read_with(known(), data)
+
+
+def read_with(schemas: Mapping[bytes, Known], data: bytes) -> tuple[str, Record]:
+    """Return what `read` returns, given the schemas that there are, by fingerprint.
+
+    Work and memory are bounded by the size of `data`: no schema of ours has an array of items of
+    no size.
     """
     if data[:2] != MAGIC:
         raise Undecodable(f"it does not begin with C3 01 but with {data[:2].hex(' ') or 'nothing'}")
-    schema = known().get(data[2:FINGERPRINT_END])
+    schema = schemas.get(data[2:FINGERPRINT_END])
     if schema is None:
         raise Undecodable(f"unknown schema, fingerprint {data[2:FINGERPRINT_END].hex()}")
     body = BytesIO(data)

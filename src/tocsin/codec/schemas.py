@@ -33,24 +33,27 @@ class Known(Struct, frozen=True):
 @cache
 def current() -> dict[str, Schema]:
     """Return the schemas that this release writes, parsed and self-contained, by full name."""
-    return _load(files("tocsin.app") / "schemas")
+    return load(files("tocsin.app") / "schemas")
 
 
 @cache
 def known() -> dict[bytes, Known]:
-    """Return every record schema that can be read, by the fingerprint that is on the wire.
+    """Return every record schema that can be read, by the fingerprint that is on the wire."""
+    return with_released(current(), files("tocsin.app") / "schemas" / "released")
 
-    Those of earlier releases are kept in schemas/released/<version>/; what they wrote is read
-    as what is current under the same name.
+
+def with_released(schemas: dict[str, Schema], released: Traversable) -> dict[bytes, Known]:
+    """Return `schemas` and those of earlier releases, kept in `released`/<version>/<folder>/.
+
+    What an earlier release wrote is read as what is current under the same name.
     """
     readable = {}
-    released = files("tocsin.app") / "schemas" / "released"
     for release in released.iterdir() if released.is_dir() else ():
-        for name, writer in _load(release).items():
-            if name in current():
-                readable[fingerprint_of(writer)] = Known(name, writer, current()[name])
+        for name, writer in load(release).items():
+            if name in schemas:
+                readable[fingerprint_of(writer)] = Known(name, writer, schemas[name])
     # Last, so that what has not changed since is read as written.
-    for name, writer in current().items():
+    for name, writer in schemas.items():
         readable[fingerprint_of(writer)] = Known(name, writer, None)
     return {mark: schema for mark, schema in readable.items() if schema.writer["type"] == "record"}
 
@@ -60,7 +63,8 @@ def fingerprint_of(schema: Schema) -> bytes:
     return bytes.fromhex(fingerprint(to_parsing_canonical_form(schema), "CRC-64-AVRO"))
 
 
-def _load(root: Traversable) -> dict[str, Schema]:
+def load(root: Traversable) -> dict[str, Schema]:
+    """Return the schemas in the folders of `root`, parsed and self-contained, by full name."""
     sources = {}
     for folder in FOLDERS:
         for file in (root / folder).iterdir() if (root / folder).is_dir() else ():

@@ -27,6 +27,10 @@ from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs, Version
 
+#: Characters of a refused name that its event repeats. Far above any limit on names: only what
+#: would make the event larger than a topic takes is cut.
+NAME_SHOWN_MAX = 1024
+
 
 def decide(
     reminder: Reminder | None, command: ServiceCommand, now: EpochMs, limits: Limits
@@ -95,10 +99,11 @@ def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tup
 
 def refused(refusal: Refusal, command: ServiceCommand | None) -> Refused:
     """Return the event that answers `command` with `refusal`."""
+    name: str | None = getattr(command, "reminder", None)
     return Refused(
         reason=refusal.reason,
         command=type(command).__name__.lower() if command is not None else None,
-        reminder=getattr(command, "reminder", None),
+        reminder=name[:NAME_SHOWN_MAX] if name is not None else None,
         field=refusal.field,
         value=refusal.value,
         way_out=refusal.way_out,
@@ -115,7 +120,14 @@ def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> A
             f"it is armed, version {reminder.spec.version}: leave out if_absent to replace it",
         )
     if arm.if_version is not None:
-        _check_version(reminder, arm.reminder, arm.if_version)
+        if reminder is None:
+            raise Refusal(
+                Reason.OTHER_VERSION,
+                "if_version",
+                arm.if_version,
+                "nothing is armed under this name: leave out if_version to arm it",
+            )
+        _check_version(reminder, arm.if_version)
     due = _first_due(arm, now)
     spec = Spec(
         reminder=arm.reminder,
@@ -137,7 +149,7 @@ def _move(reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits) -
     check_move(move, limits)
     armed = _check_armed(reminder, move.reminder)
     if move.if_version is not None:
-        _check_version(armed, move.reminder, move.if_version)
+        _check_version(armed, move.if_version)
     return Moved(
         reminder=move.reminder,
         version=Version(move.offset),
@@ -156,7 +168,7 @@ def _cancel(
     if reminder is None:
         return NothingCancelled(reminder=cancel.reminder)
     if cancel.if_version is not None:
-        _check_version(reminder, reminder.spec.reminder, cancel.if_version)
+        _check_version(reminder, cancel.if_version)
     return _cancelled(reminder)
 
 
@@ -188,11 +200,13 @@ def _first_due(command: Arm | Move, now: EpochMs) -> EpochMs:
     asked_at = command.appended if command.appended is not None else now
     if command.at is not None:
         return max(command.at, asked_at)
-    delay = command.after if command.after is not None else command.every or 0
+    field, delay = (
+        ("after", command.after) if command.after is not None else ("every", command.every or 0)
+    )
     due = EpochMs(asked_at + delay)
     if due > INSTANT_MS_MAX:
         raise Refusal(
-            Reason.INVALID, "after", delay, "it ends after the year 9999: give a shorter delay"
+            Reason.INVALID, field, delay, "it ends after the year 9999: give a shorter one"
         )
     return due
 
@@ -203,8 +217,7 @@ def _check_armed(reminder: Reminder | None, name: str) -> Reminder:
     return reminder
 
 
-def _check_version(reminder: Reminder | None, name: str, version: Version) -> None:
-    armed = _check_armed(reminder, name)
+def _check_version(armed: Reminder, version: Version) -> None:
     if armed.spec.version != version:
         raise Refusal(
             Reason.OTHER_VERSION,

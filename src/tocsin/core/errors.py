@@ -4,6 +4,8 @@ from enum import StrEnum
 
 #: Characters of an offending value that are repeated to its author.
 VALUE_SHOWN_MAX = 80
+#: Bits of an integer that are written out; Python refuses to print very long ones.
+INTEGER_BITS_SHOWN_MAX = 256
 
 
 class Reason(StrEnum):
@@ -32,8 +34,21 @@ class Refusal(ValueError):
 
 
 def shown(value: object) -> str:
-    """Return `value` as its author would recognise it, cut to VALUE_SHOWN_MAX characters."""
-    if isinstance(value, (bytes, str)) and len(value) > VALUE_SHOWN_MAX:
-        return f"{value[:VALUE_SHOWN_MAX]!r}… ({len(value)} long)"
-    text = repr(value)
+    """Return `value` as its author would recognise it, cut to VALUE_SHOWN_MAX characters.
+
+    Bytes are only counted: the audit log does not keep what nobody could read.
+    """
+    match value:
+        case bytes():
+            return f"{len(value)} bytes"
+        case str() if len(value) > VALUE_SHOWN_MAX:
+            return f"{value[:VALUE_SHOWN_MAX]!r}… ({len(value)} long)"
+        case str():
+            return repr(value)
+        case int() if value.bit_length() > INTEGER_BITS_SHOWN_MAX:
+            return f"an integer of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except ValueError:  # such an integer, within
+        text = f"a {type(value).__name__}"
     return text if len(text) <= VALUE_SHOWN_MAX else f"{text[:VALUE_SHOWN_MAX]}…"

@@ -84,7 +84,8 @@ class Fired(Struct, frozen=True):
     #: Slot and due that come next; None: the reminder is done.
     next_occurrence: int | None
     next_due: EpochMs | None
-    #: Offset of the command that was to be consumed next when this was decided.
+    #: Offset of the command that was to be consumed next when this was decided; for a manual fire
+    #: the Fire command itself, which names the delivery.
     next_command: Offset
 
 

@@ -6,7 +6,9 @@ from tocsin.core.limits import Limits
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
 from tocsin.core.values import DurationMs, EpochMs, Header
 
-#: Headers of a delivery that the engine writes itself.
+#: Of a content type; a command may carry much, but no field without a bound.
+CONTENT_TYPE_CHARS_MAX = 256
+#: Headers of a delivery that the engine writes itself; in Kafka letter case tells names apart.
 RESERVED_HEADERS = frozenset({"tocsin", "content-type", "traceparent"})
 RESERVED_HEADER_PREFIX = "ce_"
 
@@ -18,7 +20,7 @@ def check_actor(key: bytes | None, limits: Limits) -> str:
             Reason.INVALID, "actor", key, "the record key is the actor: send a non-empty key"
         )
     if len(key) > limits.actor_bytes_max:
-        raise _over("actor", f"{len(key)} bytes", f"{limits.actor_bytes_max} bytes")
+        raise _over("actor", len(key), "actor_bytes_max", limits.actor_bytes_max)
     try:
         return key.decode()
     except UnicodeDecodeError as error:
@@ -40,7 +42,7 @@ def check_name(name: str, limits: Limits) -> None:
             "the key after the colon is empty: leave out the colon",
         )
     if len(name) > limits.name_chars_max:
-        raise _over("reminder", f"{len(name)} characters", f"{limits.name_chars_max} characters")
+        raise _over("reminder", len(name), "name_chars_max", limits.name_chars_max)
 
 
 def check_arm(arm: Arm, limits: Limits) -> None:
@@ -55,7 +57,14 @@ def check_arm(arm: Arm, limits: Limits) -> None:
             "if_absent and if_version exclude each other: give one",
         )
     if len(arm.payload) > limits.payload_bytes_max:
-        raise _over("payload", f"{len(arm.payload)} bytes", f"{limits.payload_bytes_max} bytes")
+        raise _over("payload", len(arm.payload), "payload_bytes_max", limits.payload_bytes_max)
+    if arm.content_type is not None and len(arm.content_type) > CONTENT_TYPE_CHARS_MAX:
+        raise Refusal(
+            Reason.LIMIT,
+            "content_type",
+            len(arm.content_type),
+            f"a content type has at most {CONTENT_TYPE_CHARS_MAX} characters",
+        )
     if arm.headers:
         check_headers(arm.headers, limits)
     if arm.to is not None and arm.to not in limits.targets:
@@ -90,29 +99,37 @@ def check_cancel(cancel: Cancel) -> None:
 def check_room(armed: int, limits: Limits) -> None:
     """Check that an actor with `armed` reminders may have one more."""
     if armed >= limits.reminders_per_actor_max:
-        raise _over("reminders of this actor", armed + 1, str(limits.reminders_per_actor_max))
+        raise _over(
+            "reminders of this actor",
+            armed + 1,
+            "reminders_per_actor_max",
+            limits.reminders_per_actor_max,
+        )
 
 
 def check_headers(headers: tuple[Header, ...], limits: Limits) -> None:
     """Check the names, number and size of the headers that a delivery is to carry."""
     if len(headers) > limits.headers_max:
-        raise _over("headers", len(headers), str(limits.headers_max))
+        raise _over("headers", len(headers), "headers_max", limits.headers_max)
     size = 0
     for name, value in headers:
         size += len(_header_name(name)) + len(value or b"")
     if size > limits.headers_bytes_max:
-        raise _over("headers", f"{size} bytes", f"{limits.headers_bytes_max} bytes")
+        raise _over("headers", size, "headers_bytes_max", limits.headers_bytes_max)
 
 
 def _header_name(name: str) -> bytes:
     if not name or "\0" in name:
-        raise Refusal(Reason.INVALID, "headers", name, "a header name is not empty, without NUL")
+        raise Refusal(
+            Reason.INVALID, "headers", name, "a header name is not empty and has no NUL: rename it"
+        )
     if name in RESERVED_HEADERS or name.startswith(RESERVED_HEADER_PREFIX):
         raise Refusal(
             Reason.INVALID,
             "headers",
             name,
-            "the engine writes this header itself; content_type is a field of its own",
+            "the engine writes this header itself: leave it out; content_type is a field of the "
+            "command, traceparent a header of its record",
         )
     try:
         return name.encode()
@@ -139,12 +156,13 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
             )
     if command.every is not None:
         _check_duration("every", command.every)
-        if command.every < limits.every_ms_min:
+        floor = max(limits.every_ms_min, 1)
+        if command.every < floor:
             raise Refusal(
                 Reason.INVALID,
                 "every",
                 command.every,
-                f"the smallest period is {limits.every_ms_min} ms",
+                f"the smallest period, every_ms_min, is {floor} ms: give a longer one",
             )
 
 
@@ -158,5 +176,10 @@ def _check_duration(field: str, value: DurationMs) -> None:
         raise Refusal(Reason.INVALID, field, value, "a duration is from 0 to 1,000 years")
 
 
-def _over(field: str, value: object, limit: str) -> Refusal:
-    return Refusal(Reason.LIMIT, field, value, f"the limit is {limit}")
+def _over(field: str, value: int, setting: str, limit: int) -> Refusal:
+    return Refusal(
+        Reason.LIMIT,
+        field,
+        value,
+        f"the limit {setting} is {limit}: stay within it, or ask the operator to raise it",
+    )

@@ -34,6 +34,17 @@ class Node:
         return self.home / "server.properties"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerOptions:
+    """What a user may choose about each broker."""
+
+    heap_mb: int
+    #: Does without the optimising compiler: a second sooner, slower ever after.
+    fast_start: bool
+    #: Lines for server.properties that have the last word.
+    settings: Mapping[str, str]
+
+
 def server_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str]) -> str:
     """The text of `node`'s server.properties; `extra` has the last word."""
     replicas = str(min(len(nodes), REPLICATION_FACTOR_MAX))
@@ -63,24 +74,22 @@ def server_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         "group.min.session.timeout.ms": "1000",
         # Bounds how long a dead worker's open transaction holds back read_committed readers.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+        # A killed broker is not let in again, and not replaced as a leader, before its session ends:
+        # 9 s by default.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
         # 128 MiB by default: a quarter of our heap, taken at start.
         "log.cleaner.dedupe.buffer.size": str(32 * 1024 * 1024),
     }
-    if len(nodes) > 1:
-        # A broker killed by a test is replaced as leader after this time; the default is 9 s.
-        settings |= {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
     return "".join(f"{key}={_escaped(value)}\n" for key, value in (settings | dict(extra)).items())
 
 
-def broker_flags(node: Node, *, heap_mb: int, fast_start: bool) -> list[str]:
-    """JVM flags of a broker; files that a killed JVM leaves behind are kept under the node's home.
-
-    `fast_start` does without the optimising compiler: a second sooner, slower ever after.
-    """
+def broker_flags(node: Node, options: BrokerOptions) -> list[str]:
+    """JVM flags of a broker. What a killed JVM leaves behind is in the node's home."""
     return [
-        f"-Xmx{heap_mb}m",
+        f"-Xmx{options.heap_mb}m",
         *_COMMON,
-        *(["-XX:TieredStopAtLevel=1"] if fast_start else []),
+        *(["-XX:TieredStopAtLevel=1"] if options.fast_start else []),
         "-XX:+ExitOnOutOfMemoryError",
         f"-XX:ErrorFile={node.home / 'jvm_error.log'}",
         f"-Djava.io.tmpdir={node.home / 'tmp'}",
@@ -92,7 +101,13 @@ def broker_flags(node: Node, *, heap_mb: int, fast_start: bool) -> list[str]:
 
 def tool_flags() -> list[str]:
     """JVM flags of a command line tool, which is over before optimising pays."""
-    return ["-Xmx256m", *_COMMON, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *_log_level("warn")]
+    return [
+        "-Xmx256m",
+        *_COMMON,
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        *_log_level("warn"),
+    ]
 
 
 _COMMON = (

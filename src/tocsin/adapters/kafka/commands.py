@@ -37,8 +37,9 @@ class KafkaCommands:
                 client, group=group, session_ms=session_ms, instance_id=instance_id
             )
         )
-        #: Partitions that the client reads now; a part of what the group gave.
-        self._started: set[int] = set()
+        #: Partitions that the client reads now, a part of what the group gave; and for each the
+        #: offset before which everything visible was returned.
+        self._started: dict[int, Offset] = {}
         self._gone: list[int] = []
 
     def join(self, ownership: Ownership) -> None:
@@ -74,14 +75,15 @@ class KafkaCommands:
         at = [TopicPartition(self._topic, partition, offset)]
         self.hold([partition])
         self._consumer.incremental_assign(at)
-        self._started.add(partition)
+        self._started[partition] = offset
 
     def hold(self, partitions: Sequence[int]) -> None:
-        going = self._started.intersection(partitions)
-        self._gone = [p for p in self._gone if p not in partitions]
+        going = self._drop(partitions)
         if going:
-            self._started -= going
-            self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in going])
+            self._consumer.incremental_unassign(going)
+
+    def reached(self, partition: int) -> Offset:
+        return self._started[partition]
 
     def token(self) -> Token | None:
         return read_token(self._consumer.consumer_group_metadata())
@@ -92,12 +94,21 @@ class KafkaCommands:
     def _record(self, message: Message) -> Record | None:
         error = message.error()
         if error is not None:
-            self._met(error, message.partition())
+            self._met(error, message)
             return None
         # A rebalance met by the drain may have taken what was already in hand.
-        return record_of(message) if message.partition() in self._started else None
+        if message.partition() not in self._started:
+            return None
+        record = record_of(message)
+        self._started[record.partition] = Offset(record.offset + 1)
+        return record
 
-    def _met(self, error: KafkaError, partition: int | None) -> None:
+    def _met(self, error: KafkaError, message: Message) -> None:
+        partition = message.partition()
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            if partition in self._started:
+                self._started[partition] = Offset(message.offset())
+            return
         if error.code() == FATAL or error.fatal():
             raise MembershipLost(f"{error.name()}: {error.str()}")
         if error.code() == AUTO_OFFSET_RESET and partition in self._started:
@@ -106,10 +117,15 @@ class KafkaCommands:
         _log.warning("kafka", role="commands", error=error.name(), reason=error.str())
 
     def _forget(self, partitions: Sequence[int]) -> None:
-        going = self._started.intersection(partitions)
-        self._started -= going
+        # Also when empty: it ends the client's rebalance.
+        self._consumer.incremental_unassign(self._drop(partitions))
+
+    def _drop(self, partitions: Sequence[int]) -> list[TopicPartition]:
         self._gone = [p for p in self._gone if p not in partitions]
-        self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in going])
+        going = self._started.keys() & set(partitions)
+        for partition in going:
+            del self._started[partition]
+        return [TopicPartition(self._topic, p) for p in going]
 
 
 def _numbers(partitions: Sequence[TopicPartition]) -> list[int]:

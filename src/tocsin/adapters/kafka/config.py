@@ -3,6 +3,7 @@
 Later ones win: our defaults, the caller's, the demanded ones.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,8 +13,10 @@ from confluent_kafka import KafkaError
 #: Settings of librdkafka, by its names: bootstrap.servers, security.protocol, …
 Settings = Mapping[str, str | int | float | bool]
 
-#: librdkafka's own log goes to stderr; what matters arrives as errors, so only emergencies pass.
-LOG_LEVEL = 2
+#: Where librdkafka's own log goes: nowhere, unless the program gives it a handler. What matters
+#: arrives as errors.
+LOGGER = logging.getLogger("librdkafka")
+LOGGER.addHandler(logging.NullHandler())
 SESSION_MS = 10_000
 TRANSACTION_TIMEOUT_MS = 10_000
 #: A topic that the brokers' metadata does not have after this long does not exist.
@@ -56,7 +59,7 @@ def commands_consumer(
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
-        "enable.partition.eof": False,
+        "enable.partition.eof": True,
         "allow.auto.create.topics": False,
     }
 
@@ -125,7 +128,7 @@ def admin(client: Settings) -> dict[str, Any]:
 
 
 def _base(role: str) -> dict[str, Any]:
-    return {"client.id": f"tocsin-{role}", "log_level": LOG_LEVEL, "error_cb": _error_logger(role)}
+    return {"client.id": f"tocsin-{role}", "logger": LOGGER, "error_cb": _error_logger(role)}
 
 
 def _error_logger(role: str) -> Callable[[KafkaError], None]:

@@ -32,7 +32,8 @@ def create_topics(
         )
         for topic in topology.topics
     ]
-    futures = AdminClient(config.admin(client)).create_topics(
+    admin = AdminClient(config.admin(client))  # a name of its own: it must outlive the futures
+    futures = admin.create_topics(
         asked, request_timeout=ANSWER_S_MAX, operation_timeout=ANSWER_S_MAX
     )
     created = {}

@@ -1,14 +1,16 @@
 """The engine's transactions.
 
 Laws: a record that was refused never lets `commit` succeed, not even when the client library
-refused it on the spot; nothing is called permanent unless a broker said so; a call ends within
+refused it on the spot; no time-out and no guess is called permanent; a call ends within
 CALL_S_MAX or so and may be made again after Unknown.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
-import structlog
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from tocsin.adapters.kafka import config
@@ -20,29 +22,31 @@ from tocsin.adapters.kafka.errors import (
     error_of,
     transaction_failure,
 )
-from tocsin.adapters.kafka.record_limits import RecordLimits, size_of
+from tocsin.adapters.kafka.record_limits import BATCH_WIDE, RecordLimits, size_of
 from tocsin.adapters.kafka.reports import OnDelivery, delivered, failed
 from tocsin.core.values import EpochMs, Header, Offset
 from tocsin.ports import Aborted, Broken, Fenced, Report, Token, Unknown
 
 #: Longest wait within one call; then it raises Unknown.
 CALL_S_MAX = 5.0
-#: A commit that takes longer asks whether a topic is gone: the client library would go on adding
-#: a deleted topic to the transaction until its records time out.
-COMMIT_PROBE_S = 1.0
-COMMIT_PROBES = int(CALL_S_MAX / COMMIT_PROBE_S)
+#: The client library's commit is asked anew this often, for after a refusal it would wait on for
+#: records that can no longer leave.
+COMMIT_TRY_S = 0.25
+#: After this many tries a commit asks whether a topic is gone: the client library would go on
+#: adding a deleted topic to the transaction until its records time out.
+COMMIT_TRIES_BLIND = 4
 METADATA_S_MAX = 1.0
-FLUSH_S_MAX = 5.0
+FLUSH_S_MAX = 1.0
 DISCARD_S_MAX = 1.0
 #: A full queue is waited for this often, this long each time.
 QUEUE_WAITS_MAX = 50
 QUEUE_WAIT_S = 0.1
 
+_QUEUE_FULL = KafkaError._QUEUE_FULL  # noqa: SLF001
+_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001
 _NOT_NAMED = KafkaError._INCONSISTENT  # noqa: SLF001  "see individual delivery reports"
 #: Refusals of the client library that rest on what it remembers of a broker's answer.
 _CACHED = UNKNOWN_TOPIC | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
-
-_log = structlog.get_logger(__name__)
 
 
 class KafkaTransaction:
@@ -64,13 +68,17 @@ class KafkaTransaction:
         self._producer: Producer | None = None
         self._cluster: KafkaCluster | None = None
         self._limits = RecordLimits(self._settings_of)
-        #: Opened and not yet known to have ended.
-        self._ready = self._begun = False
+        self._ready = False
+        #: A transaction was begun and is not yet known to have ended.
+        self._begun = False
+        #: A batch was refused. The client library's sequence numbers have a gap now: the next
+        #: transaction would fail too.
+        self._worn = False
         #: Reports are asked for each record, because the last transaction failed without a name.
         self._watching = False
         self._topics: set[str] = set()
         self._refusing: dict[str, bool] = {}
-        self._refusal: Aborted | None = None
+        self._spoilt: tuple[int, str] | None = None
 
     def open(self) -> None:
         if self._producer is None or self._ready:
@@ -85,13 +93,14 @@ class KafkaTransaction:
             self._discard()
             raise
         self._ready = True
+        self._worn = self._begun = False
 
     def begin(self) -> None:
         self._call(self._open_producer().begin_transaction)
         self._begun = True
         self._topics.clear()
         self._refusing.clear()
-        self._refusal = None
+        self._spoilt = None
 
     def produce(
         self,
@@ -132,32 +141,36 @@ class KafkaTransaction:
         )
 
     def commit(self) -> None:
-        if self._refusal is not None:
-            raise self._refusal
-        for probes_left in reversed(range(COMMIT_PROBES)):
+        if self._spoilt is not None:
+            self._serve_reports()
+            raise self._explained(*self._spoilt)
+        until = time.monotonic() + CALL_S_MAX
+        for tries in count(1):
             try:
-                self._call(self._open_producer().commit_transaction, COMMIT_PROBE_S)
+                self._call(self._open_producer().commit_transaction, COMMIT_TRY_S)
             except Unknown:
-                if probes_left == 0:
+                if time.monotonic() > until:
                     raise
-                self._missing()
+                if tries % COMMIT_TRIES_BLIND == 0:
+                    self._missing()
             else:
                 break
         self._begun = self._watching = False
+        self._limits.trust()
 
     def abort(self) -> None:
         if not self._begun:
             return
-        try:
-            if self._ready:
+        if self._ready:
+            try:
                 self._call(self._open_producer().abort_transaction, CALL_S_MAX)
-            else:
-                self.open()
-        except NothingOpen:
-            # The coordinator had taken no partition of it, and the client library gives up over
-            # that. There is nothing to abort; a new producer goes on.
+            except NothingOpen:
+                # The coordinator had taken no partition of it, and the client library gives up
+                # over that. There is nothing to abort; a new producer goes on.
+                self._worn = True
+            self._serve_reports()
+        if self._worn:
             self.open()
-        self._open_producer().poll(0)
         self._begun = False
 
     def close(self) -> None:
@@ -173,36 +186,41 @@ class KafkaTransaction:
         producer, self._producer = self._producer, None
         self._ready = False
         if producer is not None:
-            try:
+            # After a fatal error the first call that serves reports raises it, and only that one.
+            with suppress(KafkaException):
                 producer.purge()
                 producer.flush(DISCARD_S_MAX)
-            except KafkaException as exception:
-                _log.warning("producer discarded", reason=str(error_of(exception)))
+            with suppress(KafkaException):
+                producer.flush(DISCARD_S_MAX)
+
+    def _serve_reports(self) -> None:
+        with suppress(KafkaException):
+            self._open_producer().flush(COMMIT_TRY_S)
 
     def _call(self, call: Callable[..., object], *arguments: object) -> None:
         try:
             call(*arguments)
         except KafkaException as exception:
-            failure = transaction_failure(error_of(exception))
+            error = error_of(exception)
+            failure = transaction_failure(error)
             if isinstance(failure, Aborted) and not failure.stale:
-                failure = self._explained(error_of(exception))
+                failure = self._explained(error.code(), str(failure))
             raise failure from exception
 
     # --- Why a transaction failed --------------------------------------------------------------
 
-    def _explained(self, error: KafkaError) -> Aborted:
+    def _explained(self, code: int, message: str) -> Aborted:
         """Return the failure with the topics that refused, as far as anybody says."""
-        code = error.code()
-        too_large = KafkaError.MSG_SIZE_TOO_LARGE
-        if code == too_large and not any(self._refusing.values()):
-            # Perhaps a batch was too large, not a record. The next attempt will tell.
-            self._limits.learn(self._refusing or self._topics)
         refusing = {topic for topic, permanent in self._refusing.items() if permanent}
-        if not refusing and (code in UNKNOWN_TOPIC or code == _NOT_NAMED):
+        suspected = self._refusing.keys() - refusing
+        if not refusing and (suspected or code in BATCH_WIDE):
+            # The whole batch was refused for one of its records. The next attempt tells for which.
+            self._limits.suspect(suspected or self._topics, code)
+        elif not refusing and (code in UNKNOWN_TOPIC or code == _NOT_NAMED):
             refusing = self._missing()
         self._watching = True
-        permanent = bool(refusing) or (code in PERMANENT and code != too_large)
-        message = f"{error.name()}: {error.str()}"
+        self._worn = self._worn or code in BATCH_WIDE
+        permanent = bool(refusing) or code == KafkaError.TOPIC_AUTHORIZATION_FAILED
         return Aborted(message, permanent=permanent, topics=tuple(sorted(refusing)))
 
     def _missing(self) -> set[str]:
@@ -236,8 +254,9 @@ class KafkaTransaction:
                 if report is not None:
                     report(delivered(message))
                 return
-            permanent = self._is_permanent(error.code(), topic, size)
-            if permanent or error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            permanent = self._spoilt is None and self._is_permanent(error.code(), topic, size)
+            self._worn = self._worn or error.code() in BATCH_WIDE
+            if permanent or error.code() in BATCH_WIDE:
                 self._refusing[topic] = self._refusing.get(topic, False) or permanent
             if report is not None:
                 report(failed(f"{error.name()}: {error.str()}", permanent=permanent))
@@ -245,8 +264,8 @@ class KafkaTransaction:
         return on_delivery
 
     def _is_permanent(self, code: int, topic: str, size: int) -> bool:
-        if code == KafkaError.MSG_SIZE_TOO_LARGE:
-            return self._limits.exceeded(topic, size)
+        if code in BATCH_WIDE:
+            return self._limits.was_alone(topic, size)
         # In a report the topic is unknown only after a broker's metadata said so.
         return code in PERMANENT or code in UNKNOWN_TOPIC
 
@@ -285,22 +304,26 @@ class KafkaTransaction:
         report: Callable[[Report], None] | None,
     ) -> None:
         """Note that the record is not in the transaction, for `commit` to say so."""
-        message = "the producer's queue is full" if error is None else str(error)
+        message = (
+            "the producer's queue is full" if error is None else f"{error.name()}: {error.str()}"
+        )
         permanent = (
             error is not None
             and (error.code() in PERMANENT or error.code() in UNKNOWN_TOPIC)
             and (reachable or error.code() not in _CACHED)
         )
-        if self._refusal is None or (permanent and not self._refusal.permanent):
-            topics = (topic,) if permanent else ()
-            self._refusal = Aborted(message, permanent=permanent, topics=topics)
+        if permanent:
+            self._refusing[topic] = True
+        if self._spoilt is None or permanent:
+            self._spoilt = (_QUEUE_FULL if error is None else error.code(), message)
         if report is not None:
             report(failed(message, permanent=permanent))
 
     def _flush_before(self, topic: str, size: int) -> None:
         """Send off what a record of `size` bytes must not share a batch with."""
-        if self._limits.must_flush_before(topic, size):
-            self._open_producer().flush(FLUSH_S_MAX)
+        if self._limits.must_flush_before(topic, size) and self._spoilt is None:
+            if self._open_producer().flush(FLUSH_S_MAX) > 0:
+                self._spoilt = (_TIMED_OUT, "records did not leave in time")
             self._limits.flushed()
         self._limits.added(topic, size)
 

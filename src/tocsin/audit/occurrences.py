@@ -1,0 +1,337 @@
+"""Each occurrence of each version is in exactly one event, or still open; none fires early, off its
+grid, after its end, or twice.
+
+The fold holds the open occurrence of each live version; an event must begin there. How versions
+ended is remembered for the last of them alone: it only makes the words of a finding better.
+"""
+
+from collections import OrderedDict
+from typing import assert_never
+
+from msgspec import Struct
+
+from tocsin.audit.findings import Findings, Kind, Place
+from tocsin.audit.fold import Entry, Fold
+from tocsin.codec.events import Stamp
+from tocsin.core.errors import Reason
+from tocsin.core.events import (
+    Armed,
+    Cancelled,
+    CommandsLost,
+    Destroyed,
+    Ended,
+    Event,
+    Fired,
+    Moved,
+    NothingCancelled,
+    Refused,
+    Undeliverable,
+)
+from tocsin.core.events import Kind as FireKind
+from tocsin.core.reminder import Reminder
+from tocsin.core.time_text import INSTANT_MS_MAX
+from tocsin.core.values import EpochMs, Version
+
+#: Ended versions that are remembered.
+ENDED_MAX = 10_000
+#: How the error of a fire begins that our own code failed to decide; it ends the reminder.
+FAULT = "fault: "
+
+
+class _End(Struct, frozen=True):
+    """How the last version of a name ended."""
+
+    version: Version
+    #: The last occurrence that went out; None: none did, at the end.
+    fired: int | None
+    how: str
+
+
+def name_of(event: Event) -> str | None:
+    """Return the reminder that `event` is about."""
+    match event:
+        case Armed(spec=spec):
+            return spec.reminder
+        case Undeliverable(fired=fired):
+            return fired.reminder
+        case Fired() | Moved() | Cancelled() | NothingCancelled() | Refused():
+            return event.reminder
+        case Destroyed() | CommandsLost():
+            return None
+        case _:
+            assert_never(event)
+
+
+class Occurrences:
+    """Checks each event against what is armed, then folds it."""
+
+    def __init__(self, fold: Fold, findings: Findings) -> None:
+        self._fold = fold
+        self._findings = findings
+        self._ended: OrderedDict[tuple[str, str], _End] = OrderedDict()
+
+    def take(self, place: Place, event: Event, stamp: Stamp) -> Entry | None:
+        """Check and fold one event; return what it found armed, if it is in force."""
+        actor, name = place.actor, place.reminder
+        if actor is None:
+            return None
+        before = None if name is None else self._fold.entry(actor, name)
+        match event:
+            case Fired():
+                before = self._fire(place, actor, before, event)
+            case Undeliverable(fired=fired):
+                fault = event.error.startswith(FAULT)
+                before = self._fire(place, actor, before, fired, may_end=fault)
+            case Armed():
+                self._arm(place, actor, before, event, stamp)
+            case Moved():
+                before = self._move(place, actor, before, event, stamp)
+            case Cancelled():
+                before = self._cancel(place, actor, before, event)
+            case Destroyed():
+                self._destroy(place, actor, event)
+            case NothingCancelled():
+                self._nothing(place, actor, before)
+                return None
+            case Refused():
+                self._refuse(place, before, event)
+                return None
+            case CommandsLost():
+                return None
+            case _:
+                assert_never(event)
+        if before is not None or isinstance(event, Armed | Destroyed):
+            self._fold.apply(actor, name, event, stamp.step)
+        return before
+
+    # --- fires
+
+    def _fire(
+        self,
+        place: Place,
+        actor: str,
+        before: Entry | None,
+        fired: Fired,
+        *,
+        may_end: bool = False,
+    ) -> Entry | None:
+        """Check a fire; return what it fired, None when the fold must not follow it."""
+        if fired.kind is FireKind.SCHEDULED and fired.fired < fired.due:
+            early = fired.due - fired.fired
+            self._add(Kind.EARLY, place, f"fired at {fired.fired}, {early} ms before its due")
+        if fired.missed < 0:
+            self._add(Kind.TILING, place, f"it passed over {fired.missed} occurrences")
+            return None
+        if before is None:
+            before = self._adopt_for_fire(actor, fired)
+        if before is None or before.reminder.spec.version != fired.version:
+            self._fire_of_what_is_not_armed(place, actor, before, fired)
+            return None
+        if fired.kind is FireKind.MANUAL:
+            self._by_hand(place, before, fired)
+        elif not self._scheduled(place, before, fired, may_end=may_end):
+            return None
+        if fired.next_occurrence is None or fired.next_due is None:
+            self._remember(actor, fired.reminder, fired.version, fired.occurrence, "was done")
+        return before
+
+    def _fire_of_what_is_not_armed(
+        self, place: Place, actor: str, now_armed: Entry | None, fired: Fired
+    ) -> None:
+        version = fired.version
+        end = self._ended.get((actor, fired.reminder))
+        if end is not None and end.version == version:
+            again = end.fired is not None and fired.occurrence <= end.fired
+            if again and fired.kind is FireKind.SCHEDULED:
+                text = f"occurrence {fired.occurrence} of version {version} fired again"
+                self._add(Kind.DUPLICATE_FIRE, place, text)
+            else:
+                text = f"version {version} fired although it {end.how} before"
+                self._add(Kind.FIRE_AFTER_END, place, text)
+        elif now_armed is not None and version < now_armed.reminder.spec.version:
+            armed = now_armed.reminder.spec.version
+            text = f"version {version} fired although version {armed} took its place before"
+            self._add(Kind.FIRE_AFTER_END, place, text)
+        else:
+            self._add(Kind.UNARMED, place, f"version {version} fired, but it is not armed")
+
+    def _by_hand(self, place: Place, before: Entry, fired: Fired) -> None:
+        reminder = before.reminder
+        if fired.missed or fired.missed_due is not None or fired.due != fired.fired:
+            self._add(
+                Kind.TILING, place, "a fire by hand is due when it fires, and passes over none"
+            )
+        if fired.occurrence != reminder.occurrence:
+            text = f"fired by hand at occurrence {fired.occurrence}, open is {reminder.occurrence}"
+            self._add(Kind.TILING, place, text)
+        if before.timed:
+            follows = (
+                (None, None)
+                if reminder.spec.every is None
+                else (reminder.occurrence, reminder.due)
+            )
+            self._check_follows(place, fired, follows)
+
+    def _scheduled(self, place: Place, before: Entry, fired: Fired, *, may_end: bool) -> bool:
+        """Check a fire by the clock; return whether the fold can follow it."""
+        reminder = before.reminder
+        first, last = fired.occurrence - fired.missed, fired.occurrence
+        if last < reminder.occurrence:
+            text = f"occurrence {last} of version {fired.version} fired again"
+            self._add(Kind.DUPLICATE_FIRE, place, text)
+            return False
+        if first < reminder.occurrence:
+            text = f"occurrences {first} to {last} overlap: {reminder.occurrence} was open"
+            self._add(Kind.TILING, place, text)
+        elif first > reminder.occurrence:
+            text = f"occurrences {reminder.occurrence} to {first - 1} are in no event"
+            self._add(Kind.TILING, place, text)
+        self._check_grid(place, before, fired, first)
+        if before.timed and not (may_end and fired.next_occurrence is None):
+            self._check_follows(place, fired, _slot_after(reminder, fired))
+        return True
+
+    def _check_grid(self, place: Place, before: Entry, fired: Fired, first: int) -> None:
+        reminder, spec = before.reminder, before.reminder.spec
+        open_due = reminder.due if first == reminder.occurrence else None
+        if before.timed:
+            due = spec.anchor + fired.occurrence * (spec.every or 0)
+            fits = fired.due == due and (spec.every is not None or fired.occurrence == 0)
+            expected = f"it is {due}"
+        else:
+            fits = fired.missed > 0 or open_due is None or fired.due == open_due
+            expected = f"it was {open_due}"
+        if not fits:
+            text = f"occurrence {fired.occurrence} is said to be due at {fired.due}, {expected}"
+            self._add(Kind.GRID, place, text)
+        missed_due = open_due if fired.missed else None
+        if fired.missed_due != missed_due and (open_due is not None or not fired.missed):
+            text = f"the first it passed over is said to be due at {fired.missed_due}"
+            self._add(Kind.GRID, place, f"{text}, it is {missed_due}")
+
+    def _check_follows(
+        self, place: Place, fired: Fired, follows: tuple[int | None, EpochMs | None]
+    ) -> None:
+        told = (fired.next_occurrence, fired.next_due)
+        if told != follows:
+            text = f"occurrence {told[0]} at {told[1]} is said to come next, it is {follows[0]}"
+            self._add(Kind.NEXT_OCCURRENCE, place, f"{text} at {follows[1]}")
+
+    def _adopt_for_fire(self, actor: str, fired: Fired) -> Entry | None:
+        """Take as armed, before the cut, what a fire tells of."""
+        if not self._fold.may_be_older(actor, fired.reminder, fired.version):
+            return None
+        if fired.kind is FireKind.MANUAL and fired.next_due is not None:
+            occurrence, due = fired.occurrence, fired.next_due
+        else:
+            occurrence = fired.occurrence - fired.missed
+            due = fired.due if fired.missed_due is None else fired.missed_due
+        return self._fold.adopt(actor, fired.reminder, fired.version, occurrence, due)
+
+    # --- what services asked for
+
+    def _arm(
+        self, place: Place, actor: str, before: Entry | None, armed: Armed, stamp: Stamp
+    ) -> None:
+        name, version = armed.spec.reminder, armed.spec.version
+        self._check_version(place, version, stamp)
+        if armed.previous is not None:
+            before = self._check_ended(place, actor, name, before, armed.previous)
+            self._remember(actor, name, armed.previous.version, None, "was replaced")
+        elif before is not None:
+            text = f"armed as if the name were free: {_said(before.reminder)} is in no event"
+            self._add(Kind.TILING, place, text)
+        replaced = armed.previous is not None and armed.previous.due != armed.spec.anchor
+        if armed.replaced != replaced:
+            self._add(Kind.CONTRADICTION, place, f"replaced is {armed.replaced}, not {replaced}")
+
+    def _move(
+        self, place: Place, actor: str, before: Entry | None, moved: Moved, stamp: Stamp
+    ) -> Entry | None:
+        self._check_version(place, moved.version, stamp)
+        before = self._check_ended(place, actor, moved.reminder, before, moved.previous)
+        self._remember(actor, moved.reminder, moved.previous.version, None, "was moved")
+        return before
+
+    def _cancel(
+        self, place: Place, actor: str, before: Entry | None, cancelled: Cancelled
+    ) -> Entry | None:
+        ended = Ended(
+            version=cancelled.version, occurrence=cancelled.occurrence, due=cancelled.due
+        )
+        before = self._check_ended(place, actor, cancelled.reminder, before, ended)
+        self._remember(actor, cancelled.reminder, cancelled.version, None, "was cancelled")
+        return before
+
+    def _destroy(self, place: Place, actor: str, event: Destroyed) -> None:
+        live = self._fold.of_actor(actor)
+        unmet = self._fold.cut and event.reminders > len(live)
+        if event.reminders != len(live) and not unmet:
+            text = f"{event.reminders} reminders are said to have gone, {len(live)} were armed"
+            self._add(Kind.TILING, place, text)
+        for entry in live:
+            spec = entry.reminder.spec
+            self._remember(actor, spec.reminder, spec.version, None, "was destroyed")
+
+    def _nothing(self, place: Place, actor: str, before: Entry | None) -> None:
+        armed = [before] if before is not None else []
+        if place.reminder is None:
+            armed = self._fold.of_actor(actor)
+        if armed:
+            text = f"a cancel found nothing, but {_said(armed[0].reminder)} is armed"
+            self._add(Kind.CONTRADICTION, place, text)
+
+    def _refuse(self, place: Place, before: Entry | None, event: Refused) -> None:
+        if event.reason is Reason.ABSENT and before is not None:
+            text = f"refused as absent, but {_said(before.reminder)} is armed"
+            self._add(Kind.CONTRADICTION, place, text)
+        if event.reason is Reason.EXISTS and before is None and not self._fold.cut:
+            self._add(Kind.CONTRADICTION, place, "refused as armed, but nothing is")
+
+    def _check_ended(
+        self, place: Place, actor: str, name: str, before: Entry | None, ended: Ended
+    ) -> Entry | None:
+        """Check that an event ends what is open; return what it ends."""
+        if before is None and self._fold.may_be_older(actor, name, ended.version):
+            return self._fold.adopt(actor, name, ended.version, ended.occurrence, ended.due)
+        if before is None:
+            text = f"it ends version {ended.version}, which is not armed"
+            self._add(Kind.UNARMED, place, text)
+            return None
+        reminder = before.reminder
+        if (ended.version, ended.occurrence, ended.due) != (
+            reminder.spec.version,
+            reminder.occurrence,
+            reminder.due,
+        ):
+            text = f"it ends occurrence {ended.occurrence} of version {ended.version}, due at "
+            self._add(Kind.TILING, place, f"{text}{ended.due}; open is {_said(reminder)}")
+        return before
+
+    def _check_version(self, place: Place, version: Version, stamp: Stamp) -> None:
+        if version != stamp.command or not stamp.answer:
+            text = f"version {version} was made by the command at offset {stamp.command}"
+            self._add(Kind.VERSION, place, text)
+
+    def _remember(
+        self, actor: str, name: str, version: Version, fired: int | None, how: str
+    ) -> None:
+        self._ended[actor, name] = _End(version, fired, how)
+        self._ended.move_to_end((actor, name))
+        if len(self._ended) > ENDED_MAX:
+            self._ended.popitem(last=False)
+
+    def _add(self, kind: Kind, place: Place, text: str) -> None:
+        self._findings.add(kind, place, text)
+
+
+def _slot_after(reminder: Reminder, fired: Fired) -> tuple[int | None, EpochMs | None]:
+    every = reminder.spec.every
+    if every is None or fired.due + every > INSTANT_MS_MAX:
+        return None, None
+    return fired.occurrence + 1, EpochMs(fired.due + every)
+
+
+def _said(reminder: Reminder) -> str:
+    version = reminder.spec.version
+    return f"occurrence {reminder.occurrence} of version {version}, due at {reminder.due}"

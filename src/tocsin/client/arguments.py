@@ -1,0 +1,220 @@
+"""Arguments as services write them, as commands. Pure; raises Refusal naming the argument.
+
+Never early: what is finer than a millisecond is rounded up.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict
+
+import msgspec
+
+from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.errors import Reason, Refusal
+from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
+from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
+
+#: A point in time: with a zone, ISO 8601 with an offset, or milliseconds since the epoch.
+Instant = datetime | str | int
+#: A length of time: `36h`, `P1DT12H`, or milliseconds.
+Duration = timedelta | str | int
+Headers = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]]
+
+JSON_CONTENT_TYPE = "application/json"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+#: The log gives a command its place; what is sent has none yet.
+_NOWHERE = Offset(-1)
+_INT64_MAX = 2**63 - 1
+
+
+class MoveOptions(TypedDict, total=False):
+    """When, and under which condition."""
+
+    #: Due at this instant. A past one means now.
+    at: Instant | None
+    #: Due this long after the broker took the command.
+    after: Duration | None
+    #: Due again and again, this far apart.
+    every: Duration | None
+    #: Only while this version is armed.
+    if_version: int | None
+
+
+class ArmOptions(MoveOptions, total=False):
+    """All that a reminder can have."""
+
+    #: Bytes as they are, text as UTF-8, all else as compact JSON with its content type.
+    #: None is an empty payload.
+    payload: Any
+    content_type: str | None
+    headers: Headers | None
+    #: Topic of its deliveries, one that the operator allows.
+    to: str | None
+    #: Only while nothing is armed under the name.
+    if_absent: bool
+    #: W3C trace context that goes along with each delivery.
+    traceparent: str | None
+
+
+def arm(reminder: str, options: ArmOptions) -> Arm:
+    """Return the command that arms."""
+    payload, own_type = payload_of(options.get("payload"))
+    content_type = options.get("content_type")
+    return Arm(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=text_of("reminder", reminder),
+        at=_optional_instant(options.get("at")),
+        after=_optional_duration("after", options.get("after")),
+        every=_optional_duration("every", options.get("every")),
+        payload=payload,
+        content_type=own_type if content_type is None else text_of("content_type", content_type),
+        headers=headers_of(options.get("headers")),
+        to=_optional_text("to", options.get("to")),
+        if_absent=bool(options.get("if_absent", False)),
+        if_version=_version(options.get("if_version")),
+        traceparent=_optional_text("traceparent", options.get("traceparent")),
+    )
+
+
+def move(reminder: str, options: MoveOptions) -> Move:
+    """Return the command that moves."""
+    return Move(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=text_of("reminder", reminder),
+        at=_optional_instant(options.get("at")),
+        after=_optional_duration("after", options.get("after")),
+        every=_optional_duration("every", options.get("every")),
+        if_version=_version(options.get("if_version")),
+    )
+
+
+def cancel(reminder: str | None, *, all_of_actor: bool, if_version: int | None) -> Cancel:
+    """Return the command that cancels."""
+    return Cancel(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=_optional_text("reminder", reminder),
+        all=all_of_actor,
+        if_version=_version(if_version),
+    )
+
+
+def fire(reminder: str) -> Fire:
+    """Return the command that fires by hand."""
+    return Fire(offset=_NOWHERE, appended=None, reminder=text_of("reminder", reminder))
+
+
+def destroy() -> Destroy:
+    """Return the command that ends an actor."""
+    return Destroy(offset=_NOWHERE, appended=None)
+
+
+def trace_of(command: ServiceCommand) -> str | None:
+    """Return the trace context that travels beside the command."""
+    return command.traceparent if isinstance(command, Arm) else None
+
+
+def instant_of(field: str, value: Instant) -> EpochMs:
+    """Return milliseconds since the epoch."""
+    if isinstance(value, datetime):
+        if value.utcoffset() is None:
+            raise Refusal(
+                Reason.INVALID,
+                field,
+                value.isoformat(),
+                "a datetime without a zone is not an instant: give it one, such as tzinfo=UTC",
+            )
+        return EpochMs(_milliseconds(value - _EPOCH))
+    try:
+        return EpochMs(parse_instant(value))
+    except TimeTextError as error:
+        raise Refusal(Reason.INVALID, field, value, str(error)) from error
+
+
+def duration_of(field: str, value: Duration) -> DurationMs:
+    """Return milliseconds, 0 to 1,000 years."""
+    try:
+        ms = _milliseconds(value) if isinstance(value, timedelta) else value
+        return DurationMs(parse_duration(ms))
+    except TimeTextError as error:
+        raise Refusal(Reason.INVALID, field, value, str(error)) from error
+
+
+def payload_of(value: object) -> tuple[bytes, str | None]:
+    """Return the bytes that are delivered, and the content type where the value tells it."""
+    match value:
+        case None:
+            return b"", None
+        case bytes() | bytearray() | memoryview():
+            return bytes(value), None
+        case str():
+            return text_of("payload", value).encode(), None
+    try:
+        plain = msgspec.to_builtins(value, str_keys=True)
+        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode(), JSON_CONTENT_TYPE
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refusal(
+            Reason.INVALID,
+            "payload",
+            value,
+            f"give bytes, text, or a value that JSON can hold ({error})",
+        ) from error
+
+
+def headers_of(given: Headers | None) -> tuple[Header, ...]:
+    """Return the headers of a delivery, in their order."""
+    if given is None:
+        return ()
+    pairs = given.items() if isinstance(given, Mapping) else given
+    return tuple((text_of("headers", name), _header_value(name, value)) for name, value in pairs)
+
+
+def text_of(field: str, value: object) -> str:
+    """Return `value`, which must be text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise Refusal(Reason.INVALID, field, value, "give text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise Refusal(
+            Reason.INVALID, field, value, "text must be UTF-8, without lone surrogates"
+        ) from error
+    return value
+
+
+def _header_value(name: str, value: str | bytes | None) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    return text_of(f"headers[{name!r}]", value).encode()
+
+
+def _optional_instant(value: Instant | None) -> EpochMs | None:
+    return None if value is None else instant_of("at", value)
+
+
+def _optional_duration(field: str, value: Duration | None) -> DurationMs | None:
+    return None if value is None else duration_of(field, value)
+
+
+def _optional_text(field: str, value: str | None) -> str | None:
+    return None if value is None else text_of(field, value)
+
+
+def _version(value: int | None) -> Version | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _INT64_MAX:
+        raise Refusal(
+            Reason.INVALID, "if_version", value, "give the version that an arm or move returned"
+        )
+    return Version(value)
+
+
+def _milliseconds(length: timedelta) -> int:
+    return -(-length // _MILLISECOND)
