@@ -22,7 +22,8 @@ def intake(incoming: Incoming, view: View, turn: Turn) -> list[Effect]:
             raise command
         return _answer(actor, command, record, view, turn)
     except Refusal as refusal:
-        return refuse(record, refused(refusal, None if command is refusal else command))
+        readable = None if isinstance(command, Refusal) else command
+        return refuse(record, refused(refusal, readable))
 
 
 def refuse(record: Record, event: Refused) -> list[Effect]:

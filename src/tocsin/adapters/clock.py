@@ -3,9 +3,10 @@
 import time
 
 from tocsin.core.values import EpochMs
+from tocsin.ports import Clock
 
 
-class SystemClock:
+class SystemClock(Clock):
     """The operating system's clocks."""
 
     def wall_ms(self) -> EpochMs:

@@ -52,15 +52,15 @@ class _Histogram:
         self._count += len(ordered)
         self._sum += sum(ordered)
 
-    def samples(self, scale: float) -> tuple[list[tuple[str, float]], float]:
-        """Return cumulative buckets with bounds multiplied by `scale`, and the sum."""
+    def samples(self, divisor: int) -> tuple[list[tuple[str, float]], float]:
+        """Return cumulative buckets, and the sum, in units of `divisor`."""
         # A step may be added meanwhile; no bucket may then exceed a larger one.
         buckets, least = [], 0
         for bound, at_most in zip(self._bounds, list(self._at_most), strict=True):
             least = max(least, at_most)
-            buckets.append((repr(bound * scale), float(least)))
+            buckets.append((repr(bound / divisor), float(least)))
         buckets.append(("+Inf", float(max(least, self._count))))
-        return buckets, self._sum * scale
+        return buckets, self._sum / divisor
 
 
 class PrometheusMeter(Collector):
@@ -167,7 +167,7 @@ class PrometheusMeter(Collector):
         lateness = HistogramMetricFamily(
             "tocsin_lateness_seconds", "Fire time minus due, of committed fires."
         )
-        lateness.add_metric((), *self._lateness.samples(1 / 1000))
+        lateness.add_metric((), *self._lateness.samples(1_000))
         yield lateness
         transactions = HistogramMetricFamily(
             "tocsin_transaction_seconds", "Transactions, from begin on.", labels=("outcome",)

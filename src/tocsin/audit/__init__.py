@@ -1,1 +1,1 @@
-"""Proof from the log alone: nothing lost, nothing twice, nothing early, and the state is its fold."""
+"""Proof from the log alone: nothing lost, twice or early, and the state is the events' fold."""

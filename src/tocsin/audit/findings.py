@@ -13,7 +13,7 @@ class Kind(StrEnum):
 
     #: A record that cannot be read.
     UNDECODABLE = "undecodable"
-    #: Offsets or steps go back.
+    #: Offsets or steps go back; what was due or decided first comes second.
     ORDER = "order"
     #: A step is not there.
     STEP_GAP = "step_gap"

@@ -5,7 +5,7 @@ Memory is bounded by what is live. Where retention cut the log, a reminder that 
 the cut is adopted when the first event speaks of it; what that event does not tell stays unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -30,14 +30,22 @@ class Entry(Struct, frozen=True):
     timed: bool = True
 
 
+def _unknown(_actor: str, _name: str) -> Spec | None:
+    return None
+
+
 class Fold:
     """What is armed after the events so far."""
 
-    def __init__(self, *, cut: bool = False) -> None:
+    def __init__(
+        self, *, cut: bool = False, spec_of: Callable[[str, str], Spec | None] = _unknown
+    ) -> None:
         #: Events before the first one are gone from the log.
         self.cut = cut
         #: The first command that a retained event tells of; versions below it may be older.
         self.first_command: Offset | None = None
+        #: What the state says of a reminder whose Armed event is gone.
+        self._spec_of = spec_of
         self._live: dict[str, dict[str, Entry]] = {}
         #: Armed before the cut and met since; and actors that ended with some never met.
         self._adopted: set[tuple[str, str]] = set()
@@ -103,8 +111,14 @@ class Fold:
     def adopt(
         self, actor: str, name: str, version: Version, occurrence: int, due: EpochMs
     ) -> Entry:
-        """Take as live, from before the cut, what an event tells of; the rest stays unknown."""
-        spec = Spec(
+        """Take as live, from before the cut, what an event tells of.
+
+        The rest is the state's word while it has that version still, else it stays unknown.
+        """
+        known = self._spec_of(actor, name)
+        if known is not None and known.version != version:
+            known = None
+        spec = known or Spec(
             reminder=name,
             version=version,
             anchor=due,
@@ -115,7 +129,8 @@ class Fold:
             to=None,
             traceparent=None,
         )
-        entry = Entry(Reminder(spec, occurrence, due), STEP_UNKNOWN, whole=False, timed=False)
+        told = known is not None
+        entry = Entry(Reminder(spec, occurrence, due), STEP_UNKNOWN, whole=told, timed=told)
         self._adopted.add((actor, name))
         self._live.setdefault(actor, {})[name] = entry
         return entry

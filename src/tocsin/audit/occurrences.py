@@ -68,6 +68,8 @@ class Occurrences:
     def __init__(self, fold: Fold, findings: Findings) -> None:
         self._fold = fold
         self._findings = findings
+        #: Step, due and version of the last fire by the clock.
+        self._last_due = (0, 0, 0)
         self._ended: OrderedDict[tuple[str, str], _End] = OrderedDict()
 
     def take(self, place: Place, event: Event, stamp: Stamp) -> Entry | None:
@@ -78,10 +80,10 @@ class Occurrences:
         before = None if name is None else self._fold.entry(actor, name)
         match event:
             case Fired():
-                before = self._fire(place, actor, before, event)
+                before = self._fire(place, actor, before, event, stamp.step)
             case Undeliverable(fired=fired):
                 fault = event.error.startswith(FAULT)
-                before = self._fire(place, actor, before, fired, may_end=fault)
+                before = self._fire(place, actor, before, fired, stamp.step, may_end=fault)
             case Armed():
                 self._arm(place, actor, before, event, stamp)
             case Moved():
@@ -112,6 +114,7 @@ class Occurrences:
         actor: str,
         before: Entry | None,
         fired: Fired,
+        step: int,
         *,
         may_end: bool = False,
     ) -> Entry | None:
@@ -131,8 +134,13 @@ class Occurrences:
             self._by_hand(place, before, fired)
         elif not self._scheduled(place, before, fired, may_end=may_end):
             return None
+        else:
+            self._check_due_order(place, before.reminder, step)
         if fired.next_occurrence is None or fired.next_due is None:
-            self._remember(actor, fired.reminder, fired.version, fired.occurrence, "was done")
+            if fired.kind is FireKind.MANUAL:
+                self._remember(actor, fired.reminder, fired.version, None, "was fired by hand")
+            else:
+                self._remember(actor, fired.reminder, fired.version, fired.occurrence, "was done")
         return before
 
     def _fire_of_what_is_not_armed(
@@ -166,9 +174,7 @@ class Occurrences:
             self._add(Kind.TILING, place, text)
         if before.timed:
             follows = (
-                (None, None)
-                if reminder.spec.every is None
-                else (reminder.occurrence, reminder.due)
+                (None, None) if reminder.spec.every is None else (reminder.occurrence, reminder.due)
             )
             self._check_follows(place, fired, follows)
 
@@ -190,6 +196,15 @@ class Occurrences:
         if before.timed and not (may_end and fired.next_occurrence is None):
             self._check_follows(place, fired, _slot_after(reminder, fired))
         return True
+
+    def _check_due_order(self, place: Place, reminder: Reminder, step: int) -> None:
+        """Check that, within a step, what was due first fired first, then what was armed first."""
+        due, version = max(reminder.due, 0), reminder.spec.version
+        last = self._last_due
+        if last[0] == step and (due, version) < last[1:]:
+            text = f"due at {due}, version {version}, it fired after what was due at {last[1]}"
+            self._add(Kind.ORDER, place, f"{text}, version {last[2]}")
+        self._last_due = (step, due, version)
 
     def _check_grid(self, place: Place, before: Entry, fired: Fired, first: int) -> None:
         reminder, spec = before.reminder, before.reminder.spec
@@ -256,9 +271,7 @@ class Occurrences:
     def _cancel(
         self, place: Place, actor: str, before: Entry | None, cancelled: Cancelled
     ) -> Entry | None:
-        ended = Ended(
-            version=cancelled.version, occurrence=cancelled.occurrence, due=cancelled.due
-        )
+        ended = Ended(version=cancelled.version, occurrence=cancelled.occurrence, due=cancelled.due)
         before = self._check_ended(place, actor, cancelled.reminder, before, ended)
         self._remember(actor, cancelled.reminder, cancelled.version, None, "was cancelled")
         return before
@@ -309,7 +322,7 @@ class Occurrences:
         return before
 
     def _check_version(self, place: Place, version: Version, stamp: Stamp) -> None:
-        if version != stamp.command or not stamp.answer:
+        if stamp.command is None or int(version) != stamp.command or not stamp.answer:
             text = f"version {version} was made by the command at offset {stamp.command}"
             self._add(Kind.VERSION, place, text)
 

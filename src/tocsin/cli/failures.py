@@ -1,7 +1,5 @@
 """What is foreseeable, and how each of it ends the command."""
 
-from typing import assert_never
-
 from tocsin.cli.exits import Exit, Failure
 from tocsin.client import ClientError, NoAnswerError, OwnerError, RefusedError, UnreachableError
 from tocsin.core.errors import Refusal

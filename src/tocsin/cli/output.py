@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tocsin.cli.safe import printable, safe
+from tocsin.cli.safe import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ class Output:
             self.err.print(Text("       ") + Text(printable(way_out)), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Write a table for people. Cells are made safe."""
+        """Write a table for people. What others wrote in it is made safe by `safe` before."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
@@ -66,11 +66,11 @@ class Output:
         for column in columns:
             table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(safe(cell)) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         self.out.print(table)
 
     def pairs(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Write what is known of one thing, a line each. Values are made safe."""
+        """Write what is known of one thing, a line each; as `table`."""
         from rich.table import Table
         from rich.text import Text
 
@@ -78,7 +78,7 @@ class Output:
         grid.add_column(style="bold", no_wrap=True)
         grid.add_column(overflow="fold")
         for name, value in rows:
-            grid.add_row(name, Text(safe(value)))
+            grid.add_row(name, Text(printable(value)))
         self.out.print(grid)
 
     def _console(self, *, error: bool) -> "Console":

@@ -48,7 +48,7 @@ def global_options(  # noqa: PLR0913  one parameter for each option
         bool | None,
         typer.Option(
             "--escaped",
-            help=r"Read \\n, \\u0000 and the like in actors and names as what they stand for, the way "
+            help=r"Read \n, \u0000 and the like in actors and names as what they stand for, the way "
             "strange names are shown.",
             rich_help_panel=_PANEL,
         ),
@@ -126,5 +126,3 @@ def _spread(commands: Mapping[str, Any], parameters: list[Any]) -> None:
             continue
         taken = {option for parameter in command.params for option in parameter.opts}
         command.params += [p for p in parameters if not taken.intersection(p.opts)]
-
-

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tocsin.cli.output import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tocsin.client import Client
     from tocsin.settings import Settings
 
@@ -41,9 +43,17 @@ class Session:
     @cached_property
     def settings(self) -> "Settings":
         """The settings: options of the command line, else environment, else file, else defaults."""
-        from tocsin.cli.settings import load
+        return self.settings_with({})
 
-        return load(self.config, bootstrap_servers=self.bootstrap_servers, prefix=self.prefix)
+    def settings_with(self, options: "Mapping[str, tuple[str, object]]") -> "Settings":
+        """Return the settings with a command's own options: setting -> (option, value or None)."""
+        from tocsin.settings import load_settings
+
+        shared = {
+            "bootstrap_servers": ("--bootstrap-servers", self.bootstrap_servers),
+            "prefix": ("--prefix", self.prefix),
+        }
+        return load_settings({**shared, **options}, file=self.config)
 
     def client(self) -> "Client":
         """Return a new client of the settings' broker; for a `with`."""
@@ -54,7 +64,7 @@ class Session:
             settings.bootstrap_servers,
             prefix=settings.prefix,
             kafka=settings.kafka,
-            token=settings.token,
+            token=None if settings.token is None else settings.token.get_secret_value(),
         )
 
     def name(self, given: str) -> str:

@@ -12,6 +12,7 @@ from tocsin.client.errors import (
     UnreachableError,
 )
 from tocsin.client.handles import Answer, Handle
+from tocsin.client.owners import Detail, Listed, Owner
 from tocsin.client.reading import DeadLetter, LoggedEvent, Reader, Received
 
 __all__ = [
@@ -20,10 +21,13 @@ __all__ = [
     "ClientError",
     "DeadLetter",
     "DeniedError",
+    "Detail",
     "Handle",
+    "Listed",
     "LoggedEvent",
     "NoAnswerError",
     "NotWrittenError",
+    "Owner",
     "OwnerError",
     "Reader",
     "Received",

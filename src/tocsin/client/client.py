@@ -60,7 +60,12 @@ class Client:
 
     @overload
     def arm(
-        self, actor: str, reminder: str, *, wait: Literal[False] = ..., **options: Unpack[ArmOptions]
+        self,
+        actor: str,
+        reminder: str,
+        *,
+        wait: Literal[False] = ...,
+        **options: Unpack[ArmOptions],
     ) -> Handle: ...
     @overload
     def arm(
@@ -230,7 +235,9 @@ class Client:
             actor, reminder, key, command, WAIT_S if wait is True else float(wait)
         )
 
-    def _send(self, actor: str, reminder: str | None, key: bytes, command: ServiceCommand) -> Handle:
+    def _send(
+        self, actor: str, reminder: str | None, key: bytes, command: ServiceCommand
+    ) -> Handle:
         trace = arguments.trace_of(command)
         headers: list[Header] = [] if trace is None else [(TRACEPARENT, trace.encode())]
         written = self._log.write(self._commands, key, encode_command(command), headers)

@@ -1,8 +1,7 @@
 """What is armed now: asked of the worker that owns the partition, which the status topic names."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,8 +11,40 @@ from tocsin.client.ports import Web
 from tocsin.client.reading import Readers
 from tocsin.core.partitioning import partition_of
 
-#: A reminder, or what is due next, as the owner tells it.
-Document = dict[str, Any]
+#: Reminders asked for at once; an owner gives no more.
+PAGE_MAX = 1_000
+
+T = TypeVar("T")
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """One armed reminder, as its owner lists it. Instants are milliseconds since the epoch."""
+
+    actor: str
+    reminder: str
+    version: int
+    #: When its open occurrence is due.
+    due: int
+    occurrence: int
+    #: Period in milliseconds; None: a one-shot.
+    every: int | None = None
+    content_type: str | None = None
+    to: str | None = None
+
+
+class Detail(Listed, frozen=True, kw_only=True):
+    """One armed reminder with all that was asked."""
+
+    #: Due of occurrence 0.
+    anchor: int
+    payload: bytes = msgspec.field(name="payload_base64")
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    traceparent: str | None = None
+
+
+class _Page(Struct):
+    reminders: list[Listed]
+    next: str | None = None
 
 
 class Owner(Struct, frozen=True):
@@ -32,7 +63,8 @@ class Owner(Struct, frozen=True):
 
 
 _read_owner = msgspec.json.Decoder(Owner).decode
-_read_document: Callable[[bytes], Any] = msgspec.json.Decoder().decode
+_read_page = msgspec.json.Decoder(_Page).decode
+_read_detail = msgspec.json.Decoder(Detail).decode
 
 
 class Owners:
@@ -67,33 +99,48 @@ class Owners:
         partition = partition_of(actor.encode(), self._partitions())
         return _askable(self.known().get(partition), partition)
 
-    def reminders(self, actor: str) -> list[Document]:
-        """Return what the actor has armed, by name."""
-        found = self._ask(self.of(actor), "/v1/reminders", {"actor": actor})
-        return list(found["reminders"]) if found else []
+    def reminders(self, actor: str) -> list[Listed]:
+        """Return what the actor has armed, in the order of the names."""
+        owner = self.of(actor)
+        found: list[Listed] = []
+        asked = {"actor": actor, "limit": str(PAGE_MAX)}
+        while True:
+            page = self._ask(owner, "/v1/reminders", asked, _read_page)
+            if page is None:
+                return found
+            found += page.reminders
+            if page.next is None:
+                return found
+            asked["after"] = page.next
 
-    def reminder(self, actor: str, name: str) -> Document | None:
+    def reminder(self, actor: str, name: str) -> Detail | None:
         """Return one armed reminder, None when nothing is armed under that name."""
-        return self._ask(self.of(actor), f"/v1/reminders/{quote(name, safe='')}", {"actor": actor})
+        asked = {"actor": actor, "name": name}
+        return self._ask(self.of(actor), "/v1/reminders", asked, _read_detail)
 
-    def upcoming(self, limit: int) -> list[Document]:
-        """Return the `limit` reminders that are due next, of all partitions, soonest first."""
+    def upcoming(self, limit: int) -> list[Listed]:
+        """Return the `limit` (1 to PAGE_MAX) that are due next, of all partitions, soonest first."""
         known = self.known()
         owners = [_askable(known.get(p), p) for p in range(self._partitions())]
-        addresses: Sequence[str] = sorted({o.address for o in owners if o.address is not None})
-        found: list[Document] = []
-        for address in addresses:
-            told = self._get(address, "/v1/upcoming", {"limit": str(limit)})
-            found += told["reminders"] if told else []
-        return sorted(found, key=lambda one: (one["due"], one["version"]))[:limit]
+        found: list[Listed] = []
+        for owner in {owner.address: owner for owner in owners}.values():
+            page = self._ask(owner, "/v1/upcoming", {"limit": str(limit)}, _read_page)
+            found += page.reminders if page is not None else []
+        return sorted(found, key=lambda one: (one.due, one.version))[:limit]
 
-    def _ask(self, owner: Owner, path: str, parameters: Mapping[str, str]) -> Any:  # noqa: ANN401  JSON
+    def _ask(
+        self, owner: Owner, path: str, asked: Mapping[str, str], read: Callable[[bytes], T]
+    ) -> T | None:
         assert owner.address is not None, "_askable has seen it"
-        return self._get(owner.address, path, parameters)
-
-    def _get(self, address: str, path: str, parameters: Mapping[str, str]) -> Any:  # noqa: ANN401  JSON
-        body = self._web.get(address.rstrip("/") + path, parameters, self._token)
-        return None if body is None else _read_document(body)
+        url = owner.address.rstrip("/") + path
+        body = self._web.get(url, asked, self._token)
+        try:
+            return None if body is None else read(body)
+        except msgspec.DecodeError as error:
+            raise OwnerError(
+                f"the answer of {owner.address} cannot be read ({error})",
+                "is it a worker of this release?",
+            ) from error
 
 
 def _askable(owner: Owner | None, partition: int) -> Owner:

@@ -29,6 +29,9 @@ class Source(Protocol):
     def finished(self) -> bool:
         """Nothing more comes: the agreed end was reached."""
 
+    def progress(self) -> tuple[int, int]:
+        """Return how many offsets were passed and how many there are to the end; (0, 0) without."""
+
     def close(self) -> None:
         """Let go of it; where a group reads, its place is kept."""
 

@@ -135,8 +135,16 @@ class Reader(Generic[T]):
             if value is not None:
                 yield value
                 heard = self._clock.monotonic_ms()
-            elif self._source.finished() or self._silent_since(heard):
+            elif self.finished() or self._silent_since(heard):
                 return
+
+    def finished(self) -> bool:
+        """Whether the agreed end was reached and nothing is left to give out."""
+        return self._source.finished() and not self._waiting
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many offsets were passed, and how many there are up to the agreed end."""
+        return self._source.progress()
 
     def close(self) -> None:
         """Let go of it. In a group, the value in hand counts as not handled."""
@@ -161,9 +169,7 @@ class Reader(Generic[T]):
             self._in_hand = None
 
     def _silent_since(self, heard: int) -> bool:
-        return self._idle is not None and (
-            self._clock.monotonic_ms() - heard >= self._idle * 1000
-        )
+        return self._idle is not None and (self._clock.monotonic_ms() - heard >= self._idle * 1000)
 
 
 class Readers:
@@ -260,9 +266,7 @@ def received(record: Record) -> Received | None:
         _passed_over(record, error)
         return None
     fields = {name: getattr(delivery, name) for name in delivery.__struct_fields__}
-    return Received(
-        **fields, topic=record.topic, partition=record.partition, offset=record.offset
-    )
+    return Received(**fields, topic=record.topic, partition=record.partition, offset=record.offset)
 
 
 def logged_event(record: Record) -> LoggedEvent | None:
@@ -272,9 +276,7 @@ def logged_event(record: Record) -> LoggedEvent | None:
     except Undecodable as error:
         _passed_over(record, error)
         return None
-    return LoggedEvent(
-        _text(record.key), event, stamp, record.partition, record.offset, record.key
-    )
+    return LoggedEvent(_text(record.key), event, stamp, record.partition, record.offset, record.key)
 
 
 def dead_letter(record: Record) -> DeadLetter:

@@ -74,8 +74,8 @@ def server_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         "group.min.session.timeout.ms": "1000",
         # Bounds how long a dead worker's open transaction holds back read_committed readers.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-        # A killed broker is not let in again, and not replaced as a leader, before its session ends:
-        # 9 s by default.
+        # A killed broker is neither let in again nor replaced as a leader before its session
+        # ends: 9 s by default.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
         # 128 MiB by default: a quarter of our heap, taken at start.

@@ -95,6 +95,13 @@ class EmbeddedKafka:
         return min(pids.items())[1]
 
     @property
+    def java(self) -> Path:
+        """The `java` that the brokers run on."""
+        self._started()
+        assert self._runtime
+        return self._runtime.java
+
+    @property
     def supervisor_pid(self) -> int:
         """The process that ends the brokers when this one is gone."""
         self._started()

@@ -115,6 +115,11 @@ class Stepper:
         #: Deliveries of this step whose fate is watched: topic, version.
         self._watched: list[tuple[str, Version]] = []
 
+    @property
+    def begun_at(self) -> int | None:
+        """Monotonic time at which the last step's transaction began; None when it had none."""
+        return self._begun_at
+
     # --- the step
 
     def run(self, partitions: Sequence[Partition], token: Token, *, may_fire: bool) -> bool:

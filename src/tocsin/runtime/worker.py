@@ -6,6 +6,7 @@ partitions that are ready. Nothing of a lost partition survives the poll that sa
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 
 import structlog
 
@@ -66,7 +67,13 @@ class Worker:
     @property
     def partitions(self) -> Sequence[Partition]:
         """The partitions owned now, in order. A copy: readers of other threads may take it."""
-        return [self._partitions[number] for number in sorted(self._partitions)]
+        return sorted(self._partitions.values(), key=attrgetter("number"))
+
+    @property
+    def transaction_begun(self) -> int | None:
+        """Monotonic time at which the last step's transaction began; None when it had none."""
+        stepper = self._stepper
+        return None if stepper is None else stepper.begun_at
 
     def turn(self) -> None:
         """Poll once, then take one step."""

@@ -196,11 +196,15 @@ class Settings(BaseSettings):
         self._origins.update(origins)
         return self
 
+    def origin(self, name: str) -> str:
+        """Return the option, variable or file that set `name`; "default"."""
+        return self._origins.get(name, "default")
+
     def describe(self) -> list[Shown]:
         """Return every setting, masked where it is a secret, with its origin."""
         return [
-            Shown(name, _masked(name, value), self._origins.get(name, "default"))
-            for name, value in leaves(self)
+            Shown(name, _masked(name, value), self.origin(name))
+            for name, value in leaves(self, state_dir=self.state_directory)
         ]
 
 
@@ -212,10 +216,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def leaves(settings: Settings) -> Iterator[tuple[str, object]]:
-    """Return each setting by its full name, those within tables too."""
+def leaves(settings: Settings, **instead: object) -> Iterator[tuple[str, object]]:
+    """Return each setting by its full name, those within tables too; `instead`: other values."""
     for name in Settings.model_fields:
-        value = getattr(settings, name)
+        value = instead.get(name, getattr(settings, name))
         match value:
             case BaseModel():
                 yield from ((f"{name}.{key}", part) for key, part in value)

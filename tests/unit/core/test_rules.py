@@ -42,7 +42,19 @@ def move(**changes: Any) -> Move:
 
 @pytest.mark.parametrize(
     "actor",
-    ["a", "order/1", "\0", "a\0b", "/", "a:b|c@d#e", "'\"\\", FAMILY, "שלום", "x" * 1024, "é" * 512],
+    [
+        "a",
+        "order/1",
+        "\0",
+        "a\0b",
+        "/",
+        "a:b|c@d#e",
+        "'\"\\",
+        FAMILY,
+        "שלום",
+        "x" * 1024,
+        "é" * 512,
+    ],
 )
 def test_any_utf8_up_to_1024_bytes_is_an_actor(actor: str) -> None:
     assert check_actor(actor.encode(), LIMITS) == actor
@@ -198,7 +210,10 @@ def test_header_names_differ_by_letter_case_as_they_do_in_kafka(name: str) -> No
     ("headers", "message"),
     [
         ((("", b""),), "headers = '': a header name is not empty and has no NUL: rename it"),
-        ((("a\0", b""),), "headers = 'a\\x00': a header name is not empty and has no NUL: rename it"),
+        (
+            (("a\0", b""),),
+            "headers = 'a\\x00': a header name is not empty and has no NUL: rename it",
+        ),
         (
             (("a\ud800", b""),),
             "headers = 'a\\ud800': a header name must be UTF-8, without lone surrogates",

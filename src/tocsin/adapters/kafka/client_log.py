@@ -2,9 +2,8 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from collections.abc import Callable
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -186,6 +185,9 @@ class KafkaGroupSource:
 
     def finished(self) -> bool:
         return False
+
+    def progress(self) -> tuple[int, int]:
+        return 0, 0
 
     def close(self) -> None:
         self._consumer.close()

@@ -18,7 +18,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from tocsin.adapters.kafka import config
 from tocsin.adapters.kafka.answers import ANSWER_S_MAX, NoSuchTopic, answer, refusal
 from tocsin.core.values import Offset
-from tocsin.ports import Bounds, TopicState, Unreachable
+from tocsin.ports import Bounds, Cluster, TopicState, Unreachable
 
 #: Longest wait for a pending transaction to be decided; the caller asks again.
 STABLE_S_MAX = 5.0
@@ -28,7 +28,7 @@ _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
-class KafkaCluster:
+class KafkaCluster(Cluster):
     """What one admin client is told."""
 
     def __init__(self, client: config.Settings) -> None:

@@ -14,12 +14,12 @@ from tocsin.adapters.kafka.records import AUTO_OFFSET_RESET, FATAL, record_of
 from tocsin.adapters.kafka.token import read_token
 from tocsin.core.values import Offset
 from tocsin.dataflow import Record
-from tocsin.ports import MembershipLost, OffsetGone, Ownership, Token
+from tocsin.ports import Commands, MembershipLost, OffsetGone, Ownership, Token
 
 _log = structlog.get_logger(__name__)
 
 
-class KafkaCommands:
+class KafkaCommands(Commands):
     """Commands of one topic, read as a member of one group."""
 
     def __init__(

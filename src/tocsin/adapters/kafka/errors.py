@@ -24,6 +24,7 @@ UNKNOWN_TOPIC = frozenset(
 )
 _STALE = frozenset(
     {
+        KafkaError.FENCED_INSTANCE_ID,
         KafkaError.ILLEGAL_GENERATION,
         KafkaError.UNKNOWN_MEMBER_ID,
         KafkaError.REBALANCE_IN_PROGRESS,
@@ -77,6 +78,11 @@ def error_of(exception: KafkaException) -> KafkaError:
     error = exception.args[0]
     assert isinstance(error, KafkaError)
     return error
+
+
+def kafka_name(error: KafkaError) -> str:
+    """Return Kafka's name of the error, also where the client library said it by itself."""
+    return "UNKNOWN_TOPIC_OR_PART" if error.code() in UNKNOWN_TOPIC else str(error.name())
 
 
 def transaction_failure(error: KafkaError) -> TransactionFailed:

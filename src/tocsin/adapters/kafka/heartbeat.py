@@ -7,13 +7,13 @@ from confluent_kafka import KafkaException, Producer
 from tocsin.adapters.kafka import config
 from tocsin.adapters.kafka.errors import error_of
 from tocsin.adapters.kafka.reports import failed, to_report
-from tocsin.ports import Report
+from tocsin.ports import Heartbeat, Report
 
 #: Longest wait at `close` for the last beat.
 CLOSE_S_MAX = 1.0
 
 
-class KafkaHeartbeat:
+class KafkaHeartbeat(Heartbeat):
     """A plain idempotent producer: it stays out of every transaction."""
 
     def __init__(self, client: config.Settings, topic: str) -> None:

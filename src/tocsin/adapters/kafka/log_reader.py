@@ -9,11 +9,12 @@ from tocsin.adapters.kafka import config
 from tocsin.adapters.kafka.records import PARTITION_EOF, record_of
 from tocsin.core.values import Offset
 from tocsin.dataflow import Record
+from tocsin.ports import LogReader
 
 _log = structlog.get_logger(__name__)
 
 
-class KafkaLogReader:
+class KafkaLogReader(LogReader):
     """One consumer without a group; nothing is committed."""
 
     def __init__(self, client: config.Settings) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError
 
-from tocsin.adapters.kafka.errors import PERMANENT
+from tocsin.adapters.kafka.errors import PERMANENT, kafka_name
 from tocsin.core.values import EpochMs, Offset
 from tocsin.ports import Report
 
@@ -33,6 +33,6 @@ def to_report(report: Callable[[Report], None]) -> OnDelivery:
         if error is None:
             report(delivered(message))
         else:
-            report(failed(error.name(), permanent=error.code() in PERMANENT))
+            report(failed(kafka_name(error), permanent=error.code() in PERMANENT))
 
     return on_delivery

@@ -20,12 +20,13 @@ from tocsin.adapters.kafka.errors import (
     UNKNOWN_TOPIC,
     NothingOpen,
     error_of,
+    kafka_name,
     transaction_failure,
 )
 from tocsin.adapters.kafka.record_limits import BATCH_WIDE, RecordLimits, size_of
 from tocsin.adapters.kafka.reports import OnDelivery, delivered, failed
 from tocsin.core.values import EpochMs, Header, Offset
-from tocsin.ports import Aborted, Broken, Fenced, Report, Token, Unknown
+from tocsin.ports import Aborted, Broken, Fenced, Report, Token, Transaction, Unknown
 
 #: Longest wait within one call; then it raises Unknown.
 CALL_S_MAX = 5.0
@@ -49,7 +50,7 @@ _NOT_NAMED = KafkaError._INCONSISTENT  # noqa: SLF001  "see individual delivery 
 _CACHED = UNKNOWN_TOPIC | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 
 
-class KafkaTransaction:
+class KafkaTransaction(Transaction):
     """One transactional producer, replaced when it cannot go on."""
 
     def __init__(
@@ -259,7 +260,7 @@ class KafkaTransaction:
             if permanent or error.code() in BATCH_WIDE:
                 self._refusing[topic] = self._refusing.get(topic, False) or permanent
             if report is not None:
-                report(failed(f"{error.name()}: {error.str()}", permanent=permanent))
+                report(failed(kafka_name(error), permanent=permanent))
 
         return on_delivery
 
@@ -304,9 +305,8 @@ class KafkaTransaction:
         report: Callable[[Report], None] | None,
     ) -> None:
         """Note that the record is not in the transaction, for `commit` to say so."""
-        message = (
-            "the producer's queue is full" if error is None else f"{error.name()}: {error.str()}"
-        )
+        name = "_QUEUE_FULL" if error is None else kafka_name(error)
+        message = "the producer's queue is full" if error is None else f"{name}: {error.str()}"
         permanent = (
             error is not None
             and (error.code() in PERMANENT or error.code() in UNKNOWN_TOPIC)
@@ -317,7 +317,7 @@ class KafkaTransaction:
         if self._spoilt is None or permanent:
             self._spoilt = (_QUEUE_FULL if error is None else error.code(), message)
         if report is not None:
-            report(failed(message, permanent=permanent))
+            report(failed(name, permanent=permanent))
 
     def _flush_before(self, topic: str, size: int) -> None:
         """Send off what a record of `size` bytes must not share a batch with."""

@@ -1,5 +1,6 @@
 """GET, with a bound, no redirects, and no proxy: a worker is asked directly."""
 
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -12,8 +13,9 @@ from tocsin.client.errors import OwnerError
 #: Longest wait for a worker; it answers from its local store.
 ANSWER_S_MAX = 5.0
 BODY_BYTES_MAX = 64 * 1024 * 1024
-#: What is repeated of an answer that nobody expected.
-SHOWN_BYTES_MAX = 300
+#: What is read of an answer that is a problem, and repeated of one that nobody expected.
+PROBLEM_BYTES_MAX = 16 * 1024
+SHOWN_CHARS_MAX = 300
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -53,20 +55,33 @@ class UrllibWeb:
 
 def _said_no(url: str, error: HTTPError) -> None:
     with error:
-        text = error.read(SHOWN_BYTES_MAX).decode(errors="replace")
+        text = _detail(error.read(PROBLEM_BYTES_MAX))
     match error.code:
         case HTTPStatus.NOT_FOUND:
             return
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             raise OwnerError(
-                f"the worker at {_base(url)} wants another token",
+                f"the worker at {_base(url)} does not let us ask ({text})",
                 "set `token` (TOCSIN_TOKEN) to the one that the workers have",
+            )
+        case HTTPStatus.MISDIRECTED_REQUEST | HTTPStatus.SERVICE_UNAVAILABLE:
+            raise OwnerError(
+                f"the worker at {_base(url)} cannot tell now ({text})",
+                "the partition is on its way to another worker or being restored: try again",
             )
         case _:
             raise OwnerError(
                 f"the worker at {_base(url)} answered {error.code}: {text}",
-                "a partition may just be on its way to another worker: try again",
+                "is it a worker of this release, and is nothing between it and here?",
             )
+
+
+def _detail(body: bytes) -> str:
+    """Return what a problem document says, or the beginning of whatever came."""
+    try:
+        return str(json.loads(body)["detail"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return body.decode(errors="replace")[:SHOWN_CHARS_MAX]
 
 
 def _base(url: str) -> str:

@@ -1,0 +1,5 @@
+"""How a measurement fails."""
+
+
+class BenchError(Exception):
+    """It could not be measured; the message says why."""
