@@ -4,6 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from tocsin.dataflow import Spread, Store, Topic, Topology
 
+_STEP = (
+    "What a processor writes to its topics in one step is one transaction, together with the"
+    " offsets of what it read. A worker owns partition p of all topics marked *owned*."
+)
+_SETTINGS = (
+    "Those the engine relies on are checked at start. The others are what a topic is created with,"
+    " and the operator's to change."
+)
+
 
 def mermaid(topology: Topology, prefix: str = "tocsin") -> str:
     """Return the map as a Mermaid flowchart; ends with a line break.
@@ -34,10 +43,9 @@ def page(topology: Topology, prefix: str = "tocsin") -> str:
         (
             "# Topology",
             "",
-            "<!-- Made from topology.py by `tocsin topology --page`. Do not edit: a test compares. -->",
+            "<!-- Made from topology.py by `tocsin topology --page`; a test compares. -->",
             "",
-            "What a processor writes to its topics in one step is one transaction, together with the"
-            " offsets of what it read; a worker owns partition p of all topics marked *owned*.",
+            _STEP,
             "",
             "```mermaid",
             mermaid(topology, prefix).rstrip(),
@@ -55,8 +63,7 @@ def page(topology: Topology, prefix: str = "tocsin") -> str:
             "",
             "## Settings of the topics",
             "",
-            "Those the engine relies on are checked at start; the others are what a topic is created"
-            " with, and the operator's to change.",
+            _SETTINGS,
             "",
             *_table(
                 ("topic", "setting", "value", "relied on"),

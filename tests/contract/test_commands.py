@@ -131,7 +131,9 @@ def test_what_is_not_committed_is_not_read(world: World) -> None:
     transaction = world.opened()
     transaction.begin()
     transaction.produce(topic, 0, b"key", b"aborted")
+    world.written(topic, 1)
     transaction.abort()
+    world.settled(topic)
     transaction.begin()
     transaction.produce(topic, 0, b"key", b"open")
     commands.start(0, Offset(0))
@@ -146,8 +148,10 @@ def test_reached_passes_over_what_nobody_sees(world: World) -> None:
     transaction = world.opened()
     transaction.begin()
     transaction.produce(topic, 0, b"key", b"aborted")
+    world.written(topic, 2)
     transaction.abort()
-    end = world.until(lambda: world.cluster().bounds(topic, [0])[0].end)
+    world.settled(topic)
+    end = world.cluster().bounds(topic, [0])[0].end
     commands = alone(world, topic)
     commands.start(0, Offset(0))
     assert commands.reached(0) == 0
@@ -213,9 +217,11 @@ def test_a_member_has_a_token_of_its_generation(world: World) -> None:
     second, other = world.commands(topic, group), Owner()
     second.join(other)
     world.until(
-        lambda: first.poll(0.05, 10)
-        or second.poll(0.05, 10)
-        or (len(owner.owned) == 1 == len(other.owned))
+        lambda: (
+            first.poll(0.05, 10)
+            or second.poll(0.05, 10)
+            or (len(owner.owned) == 1 == len(other.owned))
+        )
     )
     after, of_second = first.token(), second.token()
     assert after is not None
@@ -252,9 +258,7 @@ def test_only_what_moves_is_revoked_and_the_rest_is_read_on(world: World) -> Non
     world.polled(first, 2)
     second, other = world.commands(topic, group), Owner()
     second.join(other)
-    world.until(
-        lambda: first.poll(0.05, 10) or second.poll(0.05, 10) or len(other.owned) == 1
-    )
+    world.until(lambda: first.poll(0.05, 10) or second.poll(0.05, 10) or len(other.owned) == 1)
     for partition in (0, 1):
         world.write(topic, b"b", partition=partition)
     [record] = world.polled(first, 1)
@@ -267,9 +271,7 @@ def test_close_hands_over_at_once(world: World) -> None:
     first, owner = joined(world, topic, group, partitions=2)
     second, other = world.commands(topic, group), Owner()
     second.join(other)
-    world.until(
-        lambda: first.poll(0.05, 10) or second.poll(0.05, 10) or len(other.owned) == 1
-    )
+    world.until(lambda: first.poll(0.05, 10) or second.poll(0.05, 10) or len(other.owned) == 1)
     first.close()
     assert owner.heard[-1][0] == "revoked"
     assert not owner.owned

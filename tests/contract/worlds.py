@@ -7,15 +7,10 @@ from itertools import count
 from time import monotonic
 from typing import Protocol, TypeVar
 
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from tocsin.adapters.kafka.cluster import KafkaCluster
@@ -46,6 +41,7 @@ from tocsin.ports import (
 )
 
 ANSWER_S_MAX = 30.0
+REQUEST_S_MAX = 3.0
 MEMORY_ROUNDS_MAX = 100
 #: Polls with nothing to come, after which nothing will come.
 QUIET_POLLS = 4
@@ -127,7 +123,27 @@ class World(ABC):
         return not any(commands.poll(0.1, 1000) for _ in range(QUIET_POLLS))
 
     def read(self, topic: str, partition: int = 0) -> list[Record]:
-        """Return all committed records of a partition."""
+        """Return all committed records of a partition in which no transaction is open."""
+        self.settled(topic, partition)
+        return self.read_stable(topic, partition)
+
+    def settled(self, topic: str, partition: int = 0) -> None:
+        """Wait for the outcome of transactions to be written: a commit returns before it is."""
+        cluster = self.cluster()
+
+        def decided() -> bool:
+            bounds = cluster.bounds(topic, [partition])[partition]
+            return bounds.stable_end == bounds.end
+
+        self.until(decided)
+
+    def written(self, topic: str, end: int) -> None:
+        """Wait for the log to reach `end`: a record that never left cannot be aborted."""
+        cluster = self.cluster()
+        self.until(lambda: cluster.bounds(topic, [0])[0].end >= end)
+
+    def read_stable(self, topic: str, partition: int = 0) -> list[Record]:
+        """Return what a read_committed reader sees now."""
         end = self.cluster().bounds(topic, [partition])[partition].stable_end
         reader = self.reader()
         reader.seek(topic, partition, Offset(0))
@@ -274,8 +290,9 @@ class KafkaWorld(World):
         super().__init__(self.numbers)
         self.kafka = kafka
         self.client = {"bootstrap.servers": kafka.bootstrap_servers}
-        self._admin = AdminClient(self.client)
-        self._producer = Producer({**self.client, "linger.ms": 5})
+        quiet: dict[str, str | int | float | bool] = {**self.client, "log_level": 0}
+        self._admin = AdminClient(quiet)
+        self._producer = Producer({**quiet, "linger.ms": 5})
 
     def until(self, holds: Callable[[], T]) -> T:
         end = monotonic() + ANSWER_S_MAX
@@ -291,9 +308,20 @@ class KafkaWorld(World):
 
     def create_topic(self, name: str, partitions: int, **config: str) -> None:
         new = NewTopic(name, partitions, 1, config=_dotted(config))
-        self._admin.create_topics([new])[name].result(ANSWER_S_MAX)
+
+        def created() -> bool:
+            try:
+                self._admin.create_topics([new], request_timeout=REQUEST_S_MAX)[name].result()
+            except KafkaException as exception:
+                return bool(exception.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS)
+            return True
+
+        self.until(created)
         cluster = self.cluster()
-        self.until(lambda: cluster.topic(name))
+        everywhere = range(partitions)
+        self.until(
+            lambda: cluster.topic(name) and answered(lambda: cluster.bounds(name, everywhere))
+        )
 
     def create_map(self, topology: Topology, prefix: str, partitions: int) -> dict[str, bool]:
         made = create_topics(
@@ -329,6 +357,8 @@ class KafkaWorld(World):
             yield
         finally:
             self.kafka.resume()
+            # A broker that was frozen for some seconds leads nothing until it has registered again.
+            self.create_topic(self.name("awake"), 1)
 
     def _commands(self, topic: str, group: str, instance_id: str | None) -> Commands:
         return KafkaCommands(self.client, topic, group, session_ms=2000, instance_id=instance_id)
@@ -344,6 +374,15 @@ class KafkaWorld(World):
 
     def _heartbeat(self, topic: str) -> Heartbeat:
         return KafkaHeartbeat(self.client, topic)
+
+
+def answered(call: Callable[[], object]) -> bool:
+    """Return whether the brokers answered."""
+    try:
+        call()
+    except Unreachable:
+        return False
+    return True
 
 
 def _dotted(config: dict[str, str]) -> dict[str, str]:

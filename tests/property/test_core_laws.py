@@ -1,6 +1,7 @@
 """The law, against any history: never early, each slot once, and the log tells all of it."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -113,7 +114,7 @@ def single(reminder: Reminder) -> State:
     return {reminder.spec.reminder: reminder}
 
 
-def arm(name: str, offset: int, appended: int, **when: int | None) -> Arm:
+def arm(name: str, offset: int, appended: int, **when: Any) -> Arm:
     return Arm(
         offset=Offset(offset), appended=EpochMs(appended), reminder=name, payload=b"x", **when
     )
@@ -323,7 +324,7 @@ class OneActor(RuleBasedStateMachine):
             return asked + after
         return asked if every is None else asked + every
 
-    due_choices = st.one_of(
+    due_choices: st.SearchStrategy[dict[str, Any]] = st.one_of(
         st.fixed_dictionaries({}),
         st.fixed_dictionaries({"at": st.integers(-20_000, 20_000).map(lambda d: START + d)}),
         st.fixed_dictionaries({"at": st.sampled_from([INSTANT_MS_MIN, -1, 0, START])}),
@@ -354,7 +355,7 @@ class OneActor(RuleBasedStateMachine):
     def arm(
         self,
         name: str,
-        when: dict[str, int],
+        when: dict[str, Any],
         every: int | None,
         backlog: int,
         if_absent: bool,
@@ -379,7 +380,7 @@ class OneActor(RuleBasedStateMachine):
 
     @rule(name=few_names, when=due_choices, every=schedules, backlog=backlogs, guessed=guesses)
     def move(
-        self, name: str, when: dict[str, int], every: int | None, backlog: int, guessed: str
+        self, name: str, when: dict[str, Any], every: int | None, backlog: int, guessed: str
     ) -> None:
         asked = self.now - backlog
         version = self.guess(name, guessed)

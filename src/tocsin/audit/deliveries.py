@@ -188,7 +188,7 @@ class _Lane:
         self._expected = 0
         #: Of the deliveries that were matched, the furthest.
         self._last_offset = -1
-        self._held: OrderedDict[str, tuple[Record, int]] = OrderedDict()
+        self._held: OrderedDict[str, tuple[Record, EpochMs, int]] = OrderedDict()
         self._pending: OrderedDict[str, _Expected] = OrderedDict()
         self._seen: OrderedDict[str, None] = OrderedDict()
         self.matched = 0
@@ -196,7 +196,7 @@ class _Lane:
 
     def expect(self, expected: _Expected) -> None:
         self._expected += 1
-        self._judge_overdue()
+        self._judge_overdue(expected.fired.fired)
         held = self._held.pop(expected.id, None)
         record = held[0] if held is not None else self._pull(expected.id)
         if record is not None:
@@ -209,7 +209,7 @@ class _Lane:
             self.unproved += 1
 
     def finish(self) -> None:
-        for record, _ in self._held.values():
+        for record, _, _ in self._held.values():
             self._judge(record)
         self._held.clear()
         while (found := self._next()) is not None:
@@ -242,7 +242,7 @@ class _Lane:
             elif self._may_be_older(metadata):
                 self.unproved += 1
             else:
-                self._held[metadata.id] = (record, self._expected)
+                self._held[metadata.id] = (record, metadata.fired, self._expected)
         return None
 
     def _next(self) -> tuple[Record, _Metadata] | None:
@@ -264,11 +264,15 @@ class _Lane:
             return True
         return not self._synced and metadata.fired <= excused.engine_time
 
-    def _judge_overdue(self) -> None:
-        """Give up on what should have met its event long ago, or nothing more could be held."""
+    def _judge_overdue(self, now: EpochMs) -> None:
+        """Give up on what should have met its event long ago, or nothing more could be held.
+
+        Neither sign alone is enough: where deliveries are missing, those behind them wait long.
+        """
         while self._held:
-            record, since = next(iter(self._held.values()))
-            if self._expected - since <= 2 * LOOKAHEAD_MAX:
+            record, fired, since = next(iter(self._held.values()))
+            overtaken = record.offset < self._last_offset or fired < now
+            if not overtaken or self._expected - since <= 2 * LOOKAHEAD_MAX:
                 return
             self._held.popitem(last=False)
             self._judge(record)

@@ -7,7 +7,7 @@ has moved for STALL_S_MAX, there is nothing to measure.
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.adapters.clock import SystemClock
-from tocsin.adapters.kafka.bulk import BulkProducer, delete_topics, wait_for_topics
+from tocsin.adapters.kafka.bulk import BulkProducer, delete_topics
 from tocsin.adapters.kafka.cluster import KafkaCluster
 from tocsin.adapters.kafka.log_reader import KafkaLogReader
 from tocsin.adapters.kafka.topics import create_topics
@@ -28,6 +28,7 @@ from tocsin.bench.processes import Receiver, Workers, cpu_seconds
 from tocsin.bench.receipts import Receipts
 from tocsin.bench.receiver import Task
 from tocsin.core.values import EpochMs
+from tocsin.ports import Unreachable
 from tocsin.runtime.names import Names
 from tocsin.runtime.partition import Phase
 from tocsin.runtime.status import PartitionStatus
@@ -251,7 +252,14 @@ class Stage:
         if not self.setting.keep:
             self._exit.callback(shutil.rmtree, self._home, ignore_errors=True)
             self._exit.callback(delete_topics, self.setting.client, self._topics)
-        wait_for_topics(self.setting.client, self._topics, TOPICS_S_MAX)
+        for topic in self._topics:
+            self._wait_for_leaders(topic)
+
+    def _wait_for_leaders(self, topic: str) -> None:
+        for _ in self._slices(TOPICS_S_MAX, f"the topic {topic} does not come up"):
+            with suppress(Unreachable):
+                self.cluster.bounds(topic, range(self.setting.partitions))
+                return
 
     def _slices(
         self, seconds: float, why: str, moved: Callable[[], int] = lambda: 0

@@ -23,7 +23,7 @@ MEANINGS = {
     Exit.ENGINE: "the engine refuses to start",
     Exit.STATE_DIR: "the state directory cannot be used",
     Exit.UNREACHABLE: "no broker answers",
-    Exit.NO_ANSWER: "no answer in time",
+    Exit.NO_ANSWER: "no answer in time, or no worker to ask",
 }
 
 
@@ -35,5 +35,5 @@ class Failure(Exception):
         self.code = code
         self.message = message
         self.way_out = way_out
-        #: Said on stdout as one JSON object as well, with --json.
+        #: With --json: more fields of the JSON object on stdout that tells of the failure.
         self.document: dict[str, object] | None = None

@@ -1,7 +1,14 @@
 """What is foreseeable, and how each of it ends the command."""
 
 from tocsin.cli.exits import Exit, Failure
-from tocsin.client import ClientError, NoAnswerError, OwnerError, RefusedError, UnreachableError
+from tocsin.client import (
+    ClientError,
+    NoAnswerError,
+    NotWrittenError,
+    OwnerError,
+    RefusedError,
+    UnreachableError,
+)
 from tocsin.core.errors import Refusal
 from tocsin.core.time_text import TimeTextError
 from tocsin.ports import Denied, StoreUnusable, Unreachable
@@ -33,7 +40,6 @@ def failure_of(error: Exception) -> Failure | None:
 
 def _of_client(error: ClientError) -> Failure:
     failure = Failure(_exit_of(error), error.message, error.way_out)
-    failure.document = {"error": type(error).__name__.removesuffix("Error").lower()}
     if isinstance(error, RefusedError):
         failure.document = {
             "error": "refused",
@@ -55,11 +61,11 @@ def _exit_of(error: ClientError) -> Exit:
     match error:
         case RefusedError(handle=None):  # a usage mistake: nothing was sent
             return Exit.USAGE
-        case RefusedError() | OwnerError():
+        case RefusedError():
             return Exit.REFUSED
-        case NoAnswerError():
+        case NoAnswerError() | OwnerError():
             return Exit.NO_ANSWER
-        case UnreachableError():
+        case UnreachableError() | NotWrittenError():
             return Exit.UNREACHABLE
         case _:
             return Exit.USAGE

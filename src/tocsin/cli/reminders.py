@@ -168,7 +168,7 @@ def arm(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def move(
+def move(  # noqa: PLR0913  one parameter for each option
     ctx: typer.Context,
     actor: Actor,
     name: Name,

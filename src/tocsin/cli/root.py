@@ -1,4 +1,4 @@
-"""The root command: its global options, which every command takes too, and how failures are told."""
+"""The root command: global options, which every command takes too, and how failures are told."""
 
 import sys
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tocsin.cli.session import Session, session
 _PANEL = "Global options"
 
 
-def global_options(  # noqa: PLR0913  one parameter for each option
+def global_options(
     ctx: typer.Context,
     *,
     bootstrap_servers: Annotated[
@@ -48,8 +48,7 @@ def global_options(  # noqa: PLR0913  one parameter for each option
         bool | None,
         typer.Option(
             "--escaped",
-            help=r"Read \n, \u0000 and the like in actors and names as what they stand for, the way "
-            "strange names are shown.",
+            help=r"Read escapes such as \n and \u0000 in actors and names, as they are shown.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -79,7 +78,7 @@ class Root(TyperGroup):
             return super().invoke(ctx)
         except BrokenPipeError:
             # The reader has seen enough (`| head`). What is still buffered has nowhere to go.
-            sys.stdout = None  # type: ignore[assignment]
+            sys.stdout = None
             raise typer.Exit(Exit.OK) from None
         except Exception as error:
             from tocsin.cli.failures import failure_of
@@ -94,8 +93,9 @@ class Root(TyperGroup):
 def tell(of: Session, failure: Failure) -> None:
     """Say on stderr what went wrong and the way out; with --json also as an object on stdout."""
     of.output.error(failure.message, failure.way_out)
-    if of.json and failure.document is not None:
-        of.output.emit(failure.document)
+    if of.json:
+        told = {"message": failure.message, "way_out": failure.way_out}
+        of.output.emit({"error": failure.code.name.lower(), **told, **(failure.document or {})})
 
 
 def _behind_the_command() -> list[Any]:

@@ -48,10 +48,9 @@ def sentence(event: Event) -> str:
                 f"cancelled {safe(event.reminder)}, version {event.version}, occurrence"
                 f" {event.occurrence}, due {instant(event.due)}"
             )
-        case NothingCancelled(reminder=None):
-            return "nothing to cancel: the actor has no reminder"
-        case NothingCancelled(reminder=str(name)):
-            return f"nothing to cancel: {safe(name)} is not armed"
+        case NothingCancelled(reminder=name):
+            what = "the actor has no reminder" if name is None else f"{safe(name)} is not armed"
+            return f"nothing to cancel: {what}"
         case Fired():
             return _fired(event)
         case Undeliverable(fired=fired, target=target, error=error):

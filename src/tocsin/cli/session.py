@@ -58,8 +58,11 @@ class Session:
     def client(self) -> "Client":
         """Return a new client of the settings' broker; for a `with`."""
         from tocsin.connect import connect
+        from tocsin.logs import set_up_logs
 
         settings = self.settings
+        # Without this, structlog would write among the results on stdout.
+        set_up_logs("warning", settings.log_format)
         return connect(
             settings.bootstrap_servers,
             prefix=settings.prefix,

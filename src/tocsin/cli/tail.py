@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
     )
 
 
-def deliveries(  # noqa: PLR0913  one parameter for each option
+def deliveries(
     ctx: typer.Context,
     *,
     topic: Annotated[
@@ -84,7 +84,7 @@ def deliveries(  # noqa: PLR0913  one parameter for each option
         _follow(run, reader, limit, lambda d: wanted in (None, d.actor), delivery_document, line)
 
 
-def events(  # noqa: PLR0913  one parameter for each option
+def events(
     ctx: typer.Context,
     *,
     actor: Annotated[

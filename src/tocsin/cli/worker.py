@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: A worker leaves within 5 s of SIGTERM, also when no broker answers any more: ending hard is safe
 #: at any moment, and only costs the others the time until our session ends.
-LEAVE_S_MAX = 4.5
+LEAVE_S_MAX = 4.0
 
 _HELP = f"""Run the engine until SIGTERM or Ctrl-C.
 

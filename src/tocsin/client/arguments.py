@@ -12,6 +12,8 @@ import msgspec
 
 from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
 from tocsin.core.errors import Reason, Refusal
+from tocsin.core.limits import Limits
+from tocsin.core.rules import check_actor
 from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -28,6 +30,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 #: The log gives a command its place; what is sent has none yet.
 _NOWHERE = Offset(-1)
 _INT64_MAX = 2**63 - 1
+#: The operator may allow longer keys; what no client could send is refused here.
+_SENDABLE = Limits(actor_bytes_max=1024 * 1024)
 
 
 class MoveOptions(TypedDict, total=False):
@@ -114,6 +118,13 @@ def destroy() -> Destroy:
     return Destroy(offset=_NOWHERE, appended=None)
 
 
+def key_of(actor: object) -> bytes:
+    """Return the record key that names the actor."""
+    key = text_of("actor", actor).encode()
+    check_actor(key, _SENDABLE)
+    return key
+
+
 def trace_of(command: ServiceCommand) -> str | None:
     """Return the trace context that travels beside the command."""
     return command.traceparent if isinstance(command, Arm) else None
@@ -154,10 +165,15 @@ def payload_of(value: object) -> tuple[bytes, str | None]:
             return bytes(value), None
         case str():
             return text_of("payload", value).encode(), None
+        case _:
+            return _json_of(value), JSON_CONTENT_TYPE
+
+
+def _json_of(value: object) -> bytes:
     try:
         plain = msgspec.to_builtins(value, str_keys=True)
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode(), JSON_CONTENT_TYPE
+        return text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise Refusal(
             Reason.INVALID,
@@ -206,7 +222,7 @@ def _optional_text(field: str, value: str | None) -> str | None:
     return None if value is None else text_of(field, value)
 
 
-def _version(value: int | None) -> Version | None:
+def _version(value: object) -> Version | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _INT64_MAX:

@@ -18,10 +18,8 @@ from tocsin.codec.events import decode_event
 from tocsin.core.commands import ServiceCommand
 from tocsin.core.errors import Refusal
 from tocsin.core.events import Refused
-from tocsin.core.limits import Limits
 from tocsin.core.partitioning import partition_of
-from tocsin.core.rules import check_actor
-from tocsin.core.values import Header, Version
+from tocsin.core.values import Header, Offset, Version
 from tocsin.ports import Clock, LogReader
 
 #: How long `wait=True` waits.
@@ -29,10 +27,9 @@ WAIT_S = 10.0
 #: Longest look for an answer at a time; short, so that Ctrl-C is heard.
 SLICE_S = 0.2
 BATCH = 500
-#: The operator may allow longer keys; what no client could send is refused here.
-_SENDABLE = Limits(actor_bytes_max=1024 * 1024)
 
 #: False: the command is in the log. True or seconds: the engine has answered it.
+#: (mypy counts False among the numbers, hence the ignored overlaps below.)
 Wait = bool | float
 
 
@@ -43,7 +40,9 @@ class Client:
     a Handle as soon as the brokers have it, and whether the engine agreed is in the events.
     """
 
-    def __init__(self, log: ClientLog, web: Web, clock: Clock, *, prefix: str, token: str | None):
+    def __init__(
+        self, log: ClientLog, web: Web, clock: Clock, *, prefix: str, token: str | None
+    ) -> None:
         self._log = log
         self._clock = clock
         self._commands = f"{prefix}.commands"
@@ -59,7 +58,7 @@ class Client:
     # --- Commands ------------------------------------------------------------------------------
 
     @overload
-    def arm(
+    def arm(  # type: ignore[overload-overlap]
         self,
         actor: str,
         reminder: str,
@@ -74,11 +73,11 @@ class Client:
     def arm(
         self, actor: str, reminder: str, *, wait: Wait = False, **options: Unpack[ArmOptions]
     ) -> Handle | Answer:
-        """Arm a reminder, or replace it whole. Due now, unless `at`, `after` or `every` say when."""
+        """Arm a reminder, or replace it whole. Due now, unless at, after or every say when."""
         return self._ask(actor, reminder, lambda: arguments.arm(reminder, options), wait)
 
     @overload
-    def move(
+    def move(  # type: ignore[overload-overlap]
         self,
         actor: str,
         reminder: str,
@@ -97,7 +96,7 @@ class Client:
         return self._ask(actor, reminder, lambda: arguments.move(reminder, options), wait)
 
     @overload
-    def cancel(
+    def cancel(  # type: ignore[overload-overlap]
         self,
         actor: str,
         reminder: str | None = ...,
@@ -134,7 +133,7 @@ class Client:
         )
 
     @overload
-    def fire(self, actor: str, reminder: str, *, wait: Literal[False] = ...) -> Handle: ...
+    def fire(self, actor: str, reminder: str, *, wait: Literal[False] = ...) -> Handle: ...  # type: ignore[overload-overlap]
     @overload
     def fire(self, actor: str, reminder: str, *, wait: Wait) -> Answer: ...
     def fire(self, actor: str, reminder: str, *, wait: Wait = False) -> Handle | Answer:
@@ -142,7 +141,7 @@ class Client:
         return self._ask(actor, reminder, lambda: arguments.fire(reminder), wait)
 
     @overload
-    def destroy(self, actor: str, *, wait: Literal[False] = ...) -> Handle: ...
+    def destroy(self, actor: str, *, wait: Literal[False] = ...) -> Handle: ...  # type: ignore[overload-overlap]
     @overload
     def destroy(self, actor: str, *, wait: Wait) -> Answer: ...
     def destroy(self, actor: str, *, wait: Wait = False) -> Handle | Answer:
@@ -185,8 +184,12 @@ class Client:
         idle: float | None = None,
     ) -> Reader[LoggedEvent]:
         """Return a reader of the audit log, of one actor or of all."""
+        try:
+            key = None if actor is None else arguments.key_of(actor)
+        except Refusal as refusal:
+            raise refused_here(refusal) from refusal
         return self._readers.events(
-            actor=actor, from_beginning=from_beginning, to_end=to_end, limit=limit, idle=idle
+            key=key, from_beginning=from_beginning, to_end=to_end, limit=limit, idle=idle
         )
 
     def dead_letters(
@@ -224,8 +227,7 @@ class Client:
         self, actor: str, reminder: str | None, build: Callable[[], ServiceCommand], wait: Wait
     ) -> Handle | Answer:
         try:
-            key = arguments.text_of("actor", actor).encode()
-            check_actor(key, _SENDABLE)
+            key = arguments.key_of(actor)
             command = build()
         except Refusal as refusal:
             raise refused_here(refusal) from refusal
@@ -272,7 +274,7 @@ class Client:
                     event, stamp = decode_event(record.value or b"")
                 except Undecodable:  # of a newer release; an answer to us we could read
                     continue
-                if stamp.command == handle.version and stamp.answer:
+                if stamp.answer and stamp.command == Offset(handle.version):
                     return Answer(handle, event, stamp)
             if left_s <= 0:
                 raise NoAnswerError(handle, seconds)

@@ -6,9 +6,11 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from tocsin.client.errors import OwnerError
+from tocsin.client import arguments
+from tocsin.client.errors import OwnerError, refused_here
 from tocsin.client.ports import Web
 from tocsin.client.reading import Readers
+from tocsin.core.errors import Refusal
 from tocsin.core.partitioning import partition_of
 
 #: Reminders asked for at once; an owner gives no more.
@@ -80,7 +82,7 @@ class Owners:
 
     def known(self) -> Mapping[int, Owner]:
         """Return the last word of each partition's owner; gone workers are among them."""
-        owners = {}
+        owners: dict[int, Owner] = {}
         for record in self._readers.records("status"):
             if record.key is None or not record.key.isdigit():
                 continue
@@ -96,7 +98,11 @@ class Owners:
 
     def of(self, actor: str) -> Owner:
         """Return the owner of the actor's partition; OwnerError when there is none to ask."""
-        partition = partition_of(actor.encode(), self._partitions())
+        try:
+            key = arguments.key_of(actor)
+        except Refusal as refusal:
+            raise refused_here(refusal) from refusal
+        partition = partition_of(key, self._partitions())
         return _askable(self.known().get(partition), partition)
 
     def reminders(self, actor: str) -> list[Listed]:
@@ -115,11 +121,14 @@ class Owners:
 
     def reminder(self, actor: str, name: str) -> Detail | None:
         """Return one armed reminder, None when nothing is armed under that name."""
-        asked = {"actor": actor, "name": name}
+        try:
+            asked = {"actor": actor, "name": arguments.text_of("reminder", name)}
+        except Refusal as refusal:
+            raise refused_here(refusal) from refusal
         return self._ask(self.of(actor), "/v1/reminders", asked, _read_detail)
 
     def upcoming(self, limit: int) -> list[Listed]:
-        """Return the `limit` (1 to PAGE_MAX) that are due next, of all partitions, soonest first."""
+        """Return the `limit` (up to PAGE_MAX) that are due next anywhere, soonest first."""
         known = self.known()
         owners = [_askable(known.get(p), p) for p in range(self._partitions())]
         found: list[Listed] = []

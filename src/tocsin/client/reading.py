@@ -204,22 +204,22 @@ class Readers:
     def events(
         self,
         *,
-        actor: str | None,
+        key: bytes | None,
         from_beginning: bool,
         to_end: bool,
         limit: int | None,
         idle: float | None,
     ) -> Reader[LoggedEvent]:
-        """Return a reader of the audit log; of one actor's partition where `actor` is given."""
+        """Return a reader of the audit log; of one actor alone where its `key` is given."""
         name = f"{self._prefix}.events"
         partitions = None
-        if actor is not None:
-            partitions = [partition_of(actor.encode(), self._log.partitions(name))]
+        if key is not None:
+            partitions = [partition_of(key, self._log.partitions(name))]
         source = self._open(
             name, from_beginning=from_beginning, to_end=to_end, partitions=partitions
         )
-        if actor is not None:
-            source.only(actor.encode())
+        if key is not None:
+            source.only(key)
         return Reader(source, logged_event, self._clock, limit=limit, idle=idle)
 
     def dead_letters(

@@ -8,9 +8,9 @@ from tocsin.ports import Bounds, LogReader
 
 
 class LogSource:
-    """A topic's partitions. What it starts at and ends with was fixed when it was made.
+    """A topic's partitions. Where it starts and ends was fixed when it was made.
 
-    The end is the stable one: what was committed by then is seen, no open transaction is waited for.
+    The end is the stable one: what was committed by then is seen, open transactions are not.
     """
 
     def __init__(

@@ -177,6 +177,8 @@ class HeldDeliveries:
 
     def __init__(self, logs: Logs, *, settled: int = 2**62) -> None:
         self._logs = logs
+        #: By topic and partition; a test may put others in their place.
+        self.records = logs.records
         self._settled = Offset(settled)
         self.starts: dict[tuple[str, int], Offset] = {}
 
@@ -185,7 +187,7 @@ class HeldDeliveries:
 
     def log(self, topic: str, partition: int) -> DeliveryLog:
         start = self.starts.get((topic, partition), Offset(0))
-        records = self._logs.records.get((topic, partition), [])
+        records = self.records.get((topic, partition), [])
         return DeliveryLog(
             iter([record for record in records if record.offset >= start]), start, self._settled
         )

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.audit.harness import Engine, HeldDeliveries, audit, kinds, renumbered
+from tocsin.audit.deliveries import LOOKAHEAD_MAX
 from tocsin.audit.findings import Kind
 from tocsin.audit.verify import Report
 from tocsin.codec.events import Stamp, decode_event, encode_event
@@ -404,6 +405,45 @@ def test_deliveries_that_retention_took_are_not_missed(engine: Engine) -> None:
     assert report.clean
     assert report.unproved
     assert report.deliveries == len(engine.deliveries()) - 2
+
+
+@pytest.fixture(scope="module")
+def many() -> Engine:
+    """More fires than an audit holds in memory."""
+    engine = Engine()
+    for i in range(2 * LOOKAHEAD_MAX + 500):
+        engine.send(f"actor/{i}", {"arm": {"reminder": "pay"}})
+    engine.settle()
+    return engine
+
+
+@pytest.mark.parametrize("first", [0, 700])
+def test_more_missing_deliveries_than_are_held_ahead_are_counted(many: Engine, first: int) -> None:
+    held = HeldDeliveries(many.logs)
+    there = many.deliveries()
+    lost = LOOKAHEAD_MAX + 200
+    held.records = {(held.default, 0): [*there[:first], *there[first + lost :]]}
+    report = audit(many, deliveries=held)
+    assert report.counts == {"delivery_missing": lost}
+    assert report.deliveries == report.fires - lost
+
+
+def test_more_strange_deliveries_than_are_held_ahead_are_counted(many: Engine) -> None:
+    held = HeldDeliveries(many.logs)
+    there = many.deliveries()
+    strange = [
+        replace(
+            record,
+            headers=tuple(
+                (n, (v or b"").replace(b'"id":"0:', b'"id":"0:90000')) for n, v in record.headers
+            ),
+        )
+        for record in there[: LOOKAHEAD_MAX + 200]
+    ]
+    held.records = {(held.default, 0): renumbered([*strange, *there])}
+    report = audit(many, deliveries=held)
+    assert report.counts == {"delivery_extra": len(strange)}
+    assert report.deliveries == report.fires
 
 
 # --- the report

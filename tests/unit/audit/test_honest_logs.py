@@ -12,15 +12,15 @@ from tocsin.core.values import EpochMs, Offset
 
 ACTORS = st.sampled_from(["a", "a\0b", "order/1"])
 NAMES = st.sampled_from(["pay", "pay:1", "remind"])
-TIMES = st.one_of(
+TIMES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({}),
     st.fixed_dictionaries({"after": st.sampled_from([0, 50, 400, 5_000])}),
     st.fixed_dictionaries({"at": st.sampled_from([START_MS - 5, START_MS + 700])}),
 )
-PERIODS = st.one_of(
+PERIODS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({}), st.fixed_dictionaries({"every": st.sampled_from([100, 150, 1_000])})
 )
-EXTRAS = st.sampled_from(
+EXTRAS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{}, {"to": "other"}, {"if_absent": True}, {"if_version": 3}, {"payload": {"x": 1}}]
 )
 

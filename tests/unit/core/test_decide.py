@@ -49,24 +49,23 @@ def armed(**changes: Any) -> Reminder:
     return Reminder(spec, occurrence, spec.anchor if due is None else EpochMs(due))
 
 
+HERE: dict[str, Any] = {"offset": Offset(9), "appended": EpochMs(APPENDED)}
+
+
 def arm(**changes: Any) -> Arm:
-    return Arm(
-        **({"offset": Offset(9), "appended": EpochMs(APPENDED), "reminder": "pay:1"} | changes)
-    )
+    return Arm(**(HERE | {"reminder": "pay:1"} | changes))
 
 
 def move(**changes: Any) -> Move:
-    return Move(
-        **({"offset": Offset(9), "appended": EpochMs(APPENDED), "reminder": "pay:1"} | changes)
-    )
+    return Move(**(HERE | {"reminder": "pay:1"} | changes))
 
 
 def cancel(**changes: Any) -> Cancel:
-    return Cancel(**({"offset": Offset(9), "appended": EpochMs(APPENDED)} | changes))
+    return Cancel(**(HERE | changes))
 
 
-FIRE = Fire(offset=Offset(9), appended=EpochMs(APPENDED), reminder="pay:1")
-DESTROY = Destroy(offset=Offset(9), appended=EpochMs(APPENDED))
+FIRE = Fire(**HERE, reminder="pay:1")
+DESTROY = Destroy(**HERE)
 
 
 def decided(

@@ -1,6 +1,5 @@
 """What the bench asks of Kafka beyond the engine's ports: a flood of commands, and cleaning up."""
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -79,19 +78,6 @@ def delete_topics(client: config.Settings, topics: Sequence[str]) -> None:
     for future in admin.delete_topics(list(topics)).values():
         with suppress(confluent_kafka.KafkaException):
             future.result()
-
-
-def wait_for_topics(client: config.Settings, topics: Sequence[str], seconds: float) -> None:
-    """Return once every one of `topics` has a leader for each partition."""
-    admin = AdminClient(config.admin(client))
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found = admin.list_topics(timeout=seconds).topics
-        partitions = [p for t in topics if t in found for p in found[t].partitions.values()]
-        if all(t in found for t in topics) and all(p.leader >= 0 for p in partitions):
-            return
-        time.sleep(QUEUE_WAIT_S)
-    raise NotProducedError(f"the topics are not there after {seconds:.0f} s")
 
 
 def library_versions() -> Mapping[str, str]:

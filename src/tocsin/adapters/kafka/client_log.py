@@ -128,12 +128,17 @@ class KafkaClientLog:
             raise DeniedError(str(error_of(exception).str())) from exception
 
     def _answered(self, ask: Callable[[KafkaCluster], T], cluster: KafkaCluster) -> T:
-        try:
-            return ask(cluster)
-        except Unreachable as error:
-            raise UnreachableError(self._servers, str(error)) from error
-        except Denied as error:
-            raise DeniedError(str(error)) from error
+        until = time.monotonic() + METADATA_S_MAX
+        while True:
+            try:
+                return ask(cluster)
+            except Unreachable as error:
+                # A topic just made, or a broker just lost, has no leader for a moment.
+                if time.monotonic() >= until:
+                    raise UnreachableError(self._servers, str(error)) from error
+                time.sleep(POLL_S)
+            except Denied as error:
+                raise DeniedError(str(error)) from error
 
     def _said_no(self, error: KafkaError, topic: str) -> ClientError:
         if error.code() in UNKNOWN_TOPIC:

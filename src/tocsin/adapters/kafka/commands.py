@@ -5,12 +5,13 @@ looked up, no record comes early, and a rewind drops what was fetched ahead.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tocsin.adapters.kafka import config
-from tocsin.adapters.kafka.records import AUTO_OFFSET_RESET, FATAL, record_of
+from tocsin.adapters.kafka.records import AUTO_OFFSET_RESET, FATAL, PARTITION_EOF, record_of
 from tocsin.adapters.kafka.token import read_token
 from tocsin.core.values import Offset
 from tocsin.dataflow import Record
@@ -91,7 +92,7 @@ class KafkaCommands(Commands):
     def close(self) -> None:
         self._consumer.close()
 
-    def _record(self, message: Message) -> Record | None:
+    def _record(self, message: Any) -> Record | None:
         error = message.error()
         if error is not None:
             self._met(error, message)
@@ -103,9 +104,9 @@ class KafkaCommands(Commands):
         self._started[record.partition] = Offset(record.offset + 1)
         return record
 
-    def _met(self, error: KafkaError, message: Message) -> None:
+    def _met(self, error: KafkaError, message: Any) -> None:
         partition = message.partition()
-        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+        if error.code() == PARTITION_EOF:
             if partition in self._started:
                 self._started[partition] = Offset(message.offset())
             return

@@ -43,7 +43,8 @@ class UrllibWeb:
                 body: bytes = answer.read(BODY_BYTES_MAX)
                 return body
         except HTTPError as error:
-            return _said_no(url, error)
+            _raise_unless_absent(url, error)
+            return None
         except (URLError, OSError) as error:
             why = error.reason if isinstance(error, URLError) else error
             raise OwnerError(
@@ -53,7 +54,7 @@ class UrllibWeb:
             ) from error
 
 
-def _said_no(url: str, error: HTTPError) -> None:
+def _raise_unless_absent(url: str, error: HTTPError) -> None:
     with error:
         text = _detail(error.read(PROBLEM_BYTES_MAX))
     match error.code:
