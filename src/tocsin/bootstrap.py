@@ -63,6 +63,7 @@ class Engine:
         self._meter = PrometheusMeter(self._clock)
         self._faults = faults_from(os.environ.get(FAULT_VARIABLE))
         self._stop = Event()
+        self._closed = False
         self._waiting_for: str | None = "the topics"
         self._last_look = self._clock.monotonic_ms()
         self._partition_count: int | None = None
@@ -113,6 +114,20 @@ class Engine:
                     self._wait("a new start", pause)
                     pause = min(2 * pause, ANEW_S_MAX)
         finally:
+            self.close()
+
+    def check_topics(self) -> None:
+        """Wait for a broker, and check what it says of the topics; CannotStart."""
+        cluster = KafkaCluster(self._settings.client)
+        try:
+            self._found_topics(cluster)
+        finally:
+            cluster.close()
+
+    def close(self) -> None:
+        """Let go of the state directory, and answer no more; after `run` this is done."""
+        if not self._closed:
+            self._closed = True
             self._endpoint.close()
             self._state.close()
 

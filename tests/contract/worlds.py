@@ -33,6 +33,7 @@ from tocsin.embedded import EmbeddedKafka
 from tocsin.ports import (
     Cluster,
     Commands,
+    Denied,
     Heartbeat,
     LogReader,
     Transaction,
@@ -318,10 +319,14 @@ class KafkaWorld(World):
 
         self.until(created)
         cluster = self.cluster()
-        everywhere = range(partitions)
-        self.until(
-            lambda: cluster.topic(name) and answered(lambda: cluster.bounds(name, everywhere))
-        )
+
+        def served() -> bool:
+            try:
+                return bool(cluster.topic(name) and cluster.bounds(name, range(partitions)))
+            except (Denied, Unreachable):
+                return False
+
+        self.until(served)
 
     def create_map(self, topology: Topology, prefix: str, partitions: int) -> dict[str, bool]:
         made = create_topics(
@@ -374,15 +379,6 @@ class KafkaWorld(World):
 
     def _heartbeat(self, topic: str) -> Heartbeat:
         return KafkaHeartbeat(self.client, topic)
-
-
-def answered(call: Callable[[], object]) -> bool:
-    """Return whether the brokers answered."""
-    try:
-        call()
-    except Unreachable:
-        return False
-    return True
 
 
 def _dotted(config: dict[str, str]) -> dict[str, str]:

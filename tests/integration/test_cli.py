@@ -1,10 +1,11 @@
-"""The command line against a real broker and a real worker, each command in a process of its own."""
+"""The command line against a real broker and a real worker; each command is a process."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.integration.installed import Installation, topics_only, with_worker
 from tocsin.embedded import EmbeddedKafka
@@ -191,8 +192,6 @@ def test_missing_topics_end_with_2_and_the_way_out(installation: Installation) -
 def test_what_is_none_of_ours_does_not_disturb_the_lines_of_json(
     installation: Installation,
 ) -> None:
-    from confluent_kafka import Producer
-
     producer = Producer({"bootstrap.servers": installation.servers})
     producer.produce(f"{installation.prefix}.events", b"foreign", b"order/1", 0)
     producer.flush(10)

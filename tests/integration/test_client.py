@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -37,6 +37,10 @@ from tocsin.embedded import EmbeddedKafka
 pytestmark = pytest.mark.kafka
 
 WAIT_S = 20.0
+METADATA = (
+    b'{"id":"0:1:0","actor":"order/1","reminder":"pay","operation":"pay","kind":"scheduled",'
+    b'"due":1,"fired":2,"first_due":1,"version":1,"occurrence":0}'
+)
 STRANGE = 'no\0ne \\ / | @ # " \u202e \U0001f468\u200d\U0001f469 ab\ncd'
 
 
@@ -206,7 +210,7 @@ def test_a_group_goes_on_behind_what_was_handled_and_sees_the_rest_again(
         client.arm("order/group", f"n{number}", payload=str(number), wait=WAIT_S)
     group = f"{installation.prefix}-handlers"
 
-    def ours() -> Iterator[str]:
+    def ours() -> Generator[str, None, None]:
         with client.deliveries(group=group, from_beginning=True, idle=WAIT_S) as reader:
             for one in reader:
                 if one.actor == "order/group":
@@ -218,6 +222,31 @@ def test_a_group_goes_on_behind_what_was_handled_and_sees_the_rest_again(
     first.close()  # with "1" in hand: leaving by an exception handles nothing
 
     assert next(ours()) == "1"
+
+
+@pytest.mark.parametrize("group", [None, "committed"])
+def test_what_was_aborted_is_never_delivered(unanswered: Installation, group: str | None) -> None:
+    topic = f"{unanswered.prefix}.deliveries"
+    producer = Producer(
+        {"bootstrap.servers": unanswered.servers, "transactional.id": unanswered.prefix}
+    )
+    producer.init_transactions(WAIT_S)
+    for payload, end in (
+        (b"aborted", producer.abort_transaction),
+        (b"committed", producer.commit_transaction),
+    ):
+        producer.begin_transaction()
+        producer.produce(topic, payload, b"order/1", 0, headers=[("tocsin", METADATA)])
+        producer.flush(WAIT_S)
+        end(WAIT_S)
+    name = None if group is None else f"{unanswered.prefix}-{group}"
+
+    with (
+        unanswered.client() as client,
+        client.deliveries(group=name, from_beginning=True, limit=1, idle=WAIT_S) as reader,
+    ):
+        assert [one.payload for one in reader] == [b"committed"]
+        assert reader.poll(0.5) is None
 
 
 def test_a_reader_to_the_end_stops_there(client: Client) -> None:

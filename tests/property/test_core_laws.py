@@ -46,7 +46,8 @@ instants = st.integers(INSTANT_MS_MIN, INSTANT_MS_MAX).map(EpochMs)
 periods = st.integers(LIMITS.every_ms_min, DURATION_MS_MAX).map(DurationMs)
 #: Lateness from none to centuries, in proportion to nothing.
 waits = st.one_of(st.integers(0, 5_000), st.integers(0, 10**9), st.integers(0, 10**13))
-few_names = st.sampled_from(["pay", "pay:1", "pay:1:a", "payment", "\0", "⏰:\ud7ff"])
+#: So few that histories meet; one is the beginning of another.
+few_names = st.sampled_from(["pay", "pay:1", "\0⏰"])
 
 
 # --- a worker, as small as it can be
@@ -447,6 +448,20 @@ class OneActor(RuleBasedStateMachine):
     def time_passes(self, wait: int) -> None:
         self.now += wait
 
+    @rule(wait=st.integers(0, 5_000))
+    def time_passes_under_the_eyes_of_the_engine(self, wait: int) -> None:
+        self.now += wait
+        self.look_at_what_is_due()
+
+    @rule(name=few_names, back=st.integers(1, 10))
+    def an_entry_of_a_superseded_version_comes_up(self, name: str, back: int) -> None:
+        known = self.model.get(name)
+        stale = FireDue(
+            version=Version((known.version if known else self.offset) - back),
+            next_command=Offset(self.offset),
+        )
+        assert decide_due(self.state.get(name), stale, EpochMs(INSTANT_MS_MAX)) == ()
+
     @rule(back=st.integers(1, 10_000))
     def the_clock_is_set_back(self, back: int) -> None:
         self.now -= back
@@ -515,5 +530,5 @@ class OneActor(RuleBasedStateMachine):
             assert not isinstance(event, Fired) or event.fired >= event.due
 
 
-OneActor.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+OneActor.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestAnyHistoryOfOneActor = OneActor.TestCase

@@ -41,7 +41,9 @@ def one_for_each_partition(label: str, partitions: int) -> list[Command]:
     return list(found.values())
 
 
-def arm(actor: str, reminder: str, *, at: EpochMs | None, every: DurationMs | None = None) -> Command:
+def arm(
+    actor: str, reminder: str, *, at: EpochMs | None, every: DurationMs | None = None
+) -> Command:
     """Return the command record; due now without `at`."""
     command = Arm(
         # Where it comes to lie is the log's to say, and not part of what is encoded.

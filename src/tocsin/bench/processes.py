@@ -21,7 +21,6 @@ from tocsin.bench.receiver import Task
 TERM_S_MAX = 10.0
 #: A receiver of a million looks into them for some ten seconds.
 DONE_S_MAX = 120.0
-READY_S_MAX = 30.0
 LOG_LINES_SHOWN = 15
 
 
@@ -40,14 +39,14 @@ class Workers:
             (self._home / f"worker-{number}").mkdir(parents=True, exist_ok=True)
             with self._log(number).open("ab") as log:
                 self._processes.append(
-                    subprocess.Popen(  # noqa: S603  our own program
-                        [sys.executable, "-m", "tocsin.cli", "worker"],
+                    subprocess.Popen(
+                        [sys.executable, "-m", "tocsin.cli", "worker", "--until-stdin-closes"],
                         env={
                             **os.environ,
                             **self._environment,
                             "TOCSIN_STATE_DIR": str(self._home / f"worker-{number}"),
                         },
-                        stdin=subprocess.DEVNULL,
+                        stdin=subprocess.PIPE,  # closes with this process, killed or not
                         stdout=log,
                         stderr=subprocess.STDOUT,
                     )
@@ -96,6 +95,7 @@ class Workers:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            _close(process)
         self._processes.clear()
 
     def _log(self, number: int) -> Path:
@@ -115,7 +115,7 @@ class Receiver:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._process = subprocess.Popen(  # noqa: S603  our own program
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "tocsin.bench.receiver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -167,10 +167,7 @@ class Receiver:
         self._process.kill()
         self._process.wait()
         self._lines.join()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+        _close(self._process)
 
 
 class _Lines(Thread):
@@ -190,6 +187,13 @@ class _Lines(Thread):
             self.ready = True
             if word.isdigit():
                 self.count = int(word)
+
+
+def _close(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:

@@ -104,6 +104,4 @@ def between(receipts: Receipts, first: EpochMs, end: EpochMs) -> Receipts:
 
 
 def _none() -> Receipts:
-    return Receipts(
-        received=[], due=[], fired=[], missed=[], partitions=[], duplicates=0, wrong=0
-    )
+    return Receipts(received=[], due=[], fired=[], missed=[], partitions=[], duplicates=0, wrong=0)

@@ -26,8 +26,8 @@ from tocsin.bench.receipts import (
     taken_delivery,
     taken_event,
 )
-from tocsin.codec.events import Armed
 from tocsin.codec.framing import head
+from tocsin.core.events import Armed, Refused
 from tocsin.core.values import EpochMs
 from tocsin.dataflow import Record
 
@@ -78,11 +78,11 @@ def receive(task: Task, stop: Event, tell: Callable[[int], None]) -> list[Taken]
 
 def _keep_armed() -> Callable[[Record, EpochMs], Taken | None]:
     """Return what keeps answers to Arm, refusals included: they must not be waited for in vain."""
-    refused, armed = head("tocsin.events.Refused"), head(f"tocsin.events.{Armed.__name__}")
+    heads = tuple(head(f"tocsin.events.{event.__name__}") for event in (Armed, Refused))
 
     def keep(record: Record, at: EpochMs) -> Taken | None:
         value = record.value or b""
-        return taken_event(record, at) if value.startswith((armed, refused)) else None
+        return taken_event(record, at) if value.startswith(heads) else None
 
     return keep
 

@@ -215,8 +215,8 @@ class Stage:
         """BenchError when arming was not over by `due`."""
         if arming.ended >= due:
             raise BenchError(
-                f"arming took {arming.ended - arming.begun} ms, longer than planned with: the first "
-                "were due before it was over. Try again on a quieter machine."
+                f"arming took {arming.ended - arming.begun} ms, longer than planned with: the "
+                "first were due before it was over. Try again on a quieter machine."
             )
 
     def _warm_up(self) -> None:

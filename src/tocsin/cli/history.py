@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
     from tocsin.client import LoggedEvent, Reader
 
-#: Records between two looks at the bar.
+#: Longest time, and most events, between two moves of the bar.
 _STEP_S = 0.2
+_EVENTS = 500
 
 
 def register(app: typer.Typer) -> None:
@@ -74,13 +75,14 @@ def _scan(
         disable=not run.output.err.is_terminal,
     )
     with bar:
-        task = bar.add_task("")
+        task = bar.add_task("", total=None)
         while not reader.finished():
             one = reader.poll(_STEP_S)
             if one is not None and (reminder is None or _about(one) == reminder):
                 found.append(one)
-            done, total = reader.progress()
-            bar.update(task, completed=done, total=total)
+            if one is None or reader.count % _EVENTS == 0:
+                done, total = reader.progress()
+                bar.update(task, completed=done, total=total)
 
 
 def _about(one: "LoggedEvent") -> str | None:

@@ -207,7 +207,7 @@ def move(  # noqa: PLR0913  one parameter for each option
 def cancel(
     ctx: typer.Context,
     actor: Actor,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Its exact name.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="All reminders of the actor.")] = False,
     if_version: IfVersion = None,

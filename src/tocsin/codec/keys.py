@@ -39,12 +39,16 @@ def actor_prefix(actor: str) -> bytes:
 
 def parse_key(key: bytes) -> tuple[str, bytes, str]:
     """Return (actor, kind, name); Undecodable when `record_key` does not make such a key."""
-    escaped, end, rest = key.partition(_ACTOR_END)
+    owner, end, rest = key.partition(_ACTOR_END)
     kind = rest[:1]
-    if not end or kind not in KINDS or escaped.count(b"\0") != escaped.count(b"\0\xff"):
+    if not end or kind not in KINDS:
         raise Undecodable(f"no key of a state record: {key!r}")
+    if b"\0" in owner:
+        if owner.count(b"\0") != owner.count(b"\0\xff"):
+            raise Undecodable(f"no key of a state record: {key!r}")
+        owner = owner.replace(b"\0\xff", b"\0")
     try:
-        return escaped.replace(b"\0\xff", b"\0").decode(), kind, rest[1:].decode()
+        return owner.decode(), kind, rest[1:].decode()
     except UnicodeDecodeError as error:
         raise Undecodable(f"no key of a state record, not UTF-8: {key!r}") from error
 

@@ -11,8 +11,15 @@ from pydantic_settings import SettingsError as UnreadableSettings
 
 from tocsin.masking import MASK, is_secret, shown
 from tocsin.settings.errors import SettingsError
-from tocsin.settings.model import LimitSettings, Settings, StepSettings, leaves
+from tocsin.settings.model import LimitSettings, Settings, StepSettings
 from tocsin.settings.sources import PREFIX, Environment, config_file, read_file, variables
+
+#: In place of a pattern that nobody wants to read.
+_FORMS = {
+    "prefix": "give 1 to 200 letters, digits, dots, underscores or hyphens: topics are named so",
+    "advertised_address": "give http://host:port; {port} stands for the port that is listened on",
+    "topology": "give module:NAME",
+}
 
 
 def load_settings(
@@ -31,13 +38,14 @@ def load_settings(
     except UnreadableSettings as error:
         raise SettingsError(f'{error}: give JSON, such as \'{{"name": "value"}}\'') from None
     origins = dict.fromkeys(_paths(in_file), str(path))
-    origins |= named_by | {name: option for name, (option, _) in typed.items()}
+    origins |= {name: _above(name, named_by) for name in _paths(from_environment)}
+    origins |= {name: option for name, (option, _) in typed.items()}
     values = _merged(in_file, from_environment, {name: value for name, (_, value) in typed.items()})
     try:
         settings = Settings(**values)
     except ValidationError as error:
         raise SettingsError("\n".join(_explained(error, origins))) from None
-    return settings.with_origins({name: _origin(name, origins) for name, _ in leaves(settings)})
+    return settings.with_origins(origins)
 
 
 def _environment() -> tuple[dict[str, Any], dict[str, str]]:
@@ -72,6 +80,8 @@ def _explained(error: ValidationError, origins: Mapping[str, str]) -> Iterator[s
     for problem in error.errors(include_url=False):
         name = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "string_pattern_mismatch":
+            message = _FORMS.get(name, message)
         if not name:
             yield message
             continue
@@ -97,13 +107,21 @@ def _siblings(name: str) -> list[str]:
 
 
 def _origin(name: str, origins: Mapping[str, str]) -> str:
-    while name not in origins and "." in name:
+    """Return where `name`, or what is in it if it is a table, came from."""
+    within = [origin for path, origin in origins.items() if path.startswith(f"{name}.")]
+    return origins.get(name) or ", ".join(dict.fromkeys(within)) or "default"
+
+
+def _above(name: str, named_by: Mapping[str, str]) -> str:
+    """Return the variable that set `name`, or the table that it is in."""
+    while name not in named_by and "." in name:
         name = name.rpartition(".")[0]
-    return origins.get(name, "default")
+    return named_by[name]
 
 
 def _paths(table: Mapping[str, Any], above: str = "") -> Iterator[str]:
     for name, value in table.items():
-        yield f"{above}{name}"
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:
             yield from _paths(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"

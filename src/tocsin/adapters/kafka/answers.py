@@ -22,6 +22,10 @@ class NoSuchTopic(Denied):
     """A broker said that the topic, or its partition, does not exist."""
 
 
+class NoLeader(Unreachable):
+    """The partition has no leader, or the topic does not exist: the client library says no more."""
+
+
 class TopicExists(Denied):
     """A broker said that there is such a topic already."""
 
@@ -42,6 +46,8 @@ def refusal(exception: KafkaException) -> Unreachable | Denied:
     message = f"{error.name()}: {error.str()}"
     if error.code() in UNKNOWN_TOPIC:
         return NoSuchTopic(message)
+    if error.code() == KafkaError._NOENT:  # noqa: SLF001
+        return NoLeader(message)
     if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
         return TopicExists(message)
     if error.retriable() or error.code() in UNANSWERED:

@@ -16,7 +16,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from tocsin.adapters.kafka import config
-from tocsin.adapters.kafka.answers import ANSWER_S_MAX, NoSuchTopic, answer, refusal
+from tocsin.adapters.kafka.answers import ANSWER_S_MAX, NoLeader, NoSuchTopic, answer, refusal
 from tocsin.core.values import Offset
 from tocsin.ports import Bounds, Cluster, TopicState, Unreachable
 
@@ -57,9 +57,14 @@ class KafkaCluster(Cluster):
     def bounds(self, topic: str, partitions: Sequence[int]) -> dict[int, Bounds]:
         committed, uncommitted = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
         # The end is asked for last, so that it is never below the stable one.
-        start = self._offsets(topic, partitions, _EARLIEST, uncommitted)
-        stable = self._offsets(topic, partitions, _LATEST, committed)
-        end = self._offsets(topic, partitions, _LATEST, uncommitted)
+        try:
+            start = self._offsets(topic, partitions, _EARLIEST, uncommitted)
+            stable = self._offsets(topic, partitions, _LATEST, committed)
+            end = self._offsets(topic, partitions, _LATEST, uncommitted)
+        except NoLeader as no_leader:
+            if self.topic(topic) is None:
+                raise NoSuchTopic(topic) from no_leader
+            raise
         return {p: Bounds(start[p], stable[p], end[p]) for p in partitions}
 
     def committed(self, group: str, topic: str, partition: int) -> Offset | None:

@@ -48,8 +48,6 @@ _FENCED = frozenset(
 UNANSWERED = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-        # A partition has no leader now.
-        KafkaError._NOENT,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
         KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
         KafkaError._TRANSPORT,  # noqa: SLF001
