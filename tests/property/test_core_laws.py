@@ -530,5 +530,5 @@ class OneActor(RuleBasedStateMachine):
             assert not isinstance(event, Fired) or event.fired >= event.due
 
 
-OneActor.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+OneActor.TestCase.settings = settings(max_examples=400, stateful_step_count=40, deadline=None)
 TestAnyHistoryOfOneActor = OneActor.TestCase

@@ -219,3 +219,12 @@ def _cpu_seconds_by_ps(pid: int) -> float:
     for part in asked.stdout.strip().split(":"):
         seconds = seconds * 60 + float(part or 0)
     return seconds
+
+
+def busy_seconds() -> float | None:
+    """Return the CPU time that this machine's cores were not idle; None where nobody tells."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    user, nice, system, _idle, _wait, irq, soft, steal = map(int, stat.read_text().split()[1:9])
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")

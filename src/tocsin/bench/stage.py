@@ -4,6 +4,7 @@ Waiting is in slices, so that the end of a worker or receiver is noticed, and bo
 has moved for STALL_S_MAX, there is nothing to measure.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from tocsin.adapters.kafka.topics import create_topics
 from tocsin.app.topology import TOPOLOGY
 from tocsin.bench.driver import CHUNK, Command, one_shots, send
 from tocsin.bench.errors import BenchError
-from tocsin.bench.processes import Receiver, Workers, cpu_seconds
+from tocsin.bench.processes import Receiver, Workers, busy_seconds, cpu_seconds
 from tocsin.bench.receipts import Receipts
 from tocsin.bench.receiver import Task
 from tocsin.core.values import EpochMs
@@ -231,12 +232,15 @@ class Stage:
     # --- figures
 
     def cpu(self, receiver: Receiver | None = None) -> dict[str, float]:
-        """Return the CPU seconds used so far, by who used them."""
-        used = {"workers": cpu_seconds(self.workers.pids)}
+        """Return the CPU seconds used so far, by who used them; others: whoever else is busy."""
+        used = {"workers": cpu_seconds(self.workers.pids), "driver": cpu_seconds([os.getpid()])}
         if self.setting.broker is not None:
             used["broker"] = cpu_seconds([self.setting.broker])
         if receiver is not None:
             used["receiver"] = cpu_seconds([receiver.pid])
+        total = busy_seconds()
+        if total is not None:
+            used["others"] = total - sum(used.values())
         return used
 
     # --- how

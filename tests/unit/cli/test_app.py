@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from tocsin.cli.app import app
@@ -29,11 +31,14 @@ OURS = [
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> CliRunner:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> Iterator[CliRunner]:
     for name in ("TOCSIN_PREFIX", "TOCSIN_BOOTSTRAP_SERVERS", "TOCSIN_CONFIG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(str(tmp_path))
-    return CliRunner(env={"COLUMNS": "200"})
+    logs = structlog.get_config()
+    yield CliRunner(env={"COLUMNS": "200"})
+    # A command sends logs to the stderr of its runner, which is closed by now.
+    structlog.configure(**logs)
 
 
 def test_help_lists_every_exit_code(run: CliRunner) -> None:

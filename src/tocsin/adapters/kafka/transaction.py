@@ -8,6 +8,7 @@ CALL_S_MAX or so and may be made again after Unknown.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -24,7 +25,7 @@ from tocsin.adapters.kafka.errors import (
     transaction_failure,
 )
 from tocsin.adapters.kafka.record_limits import BATCH_WIDE, RecordLimits, size_of
-from tocsin.adapters.kafka.reports import OnDelivery, delivered, failed
+from tocsin.adapters.kafka.reports import delivered, failed
 from tocsin.core.values import EpochMs, Header, Offset
 from tocsin.ports import Aborted, Broken, Fenced, Report, Token, Transaction, Unknown
 
@@ -123,7 +124,7 @@ class KafkaTransaction(Transaction):
             -1 if partition is None else partition,
             None
             if report is None and not self._watching and not limited
-            else self._on_delivery(topic, size_of(key, value, headers), report),
+            else partial(self._on_delivery, topic, (key, value, headers), report),
             None,
             timestamp or 0,
             list(headers),
@@ -248,21 +249,24 @@ class KafkaTransaction(Transaction):
         return error is None or error.code() not in UNKNOWN_TOPIC
 
     def _on_delivery(
-        self, topic: str, size: int, report: Callable[[Report], None] | None
-    ) -> OnDelivery:
-        def on_delivery(error: KafkaError | None, message: Any) -> None:
-            if error is None:
-                if report is not None:
-                    report(delivered(message))
-                return
-            permanent = self._spoilt is None and self._is_permanent(error.code(), topic, size)
-            self._worn = self._worn or error.code() in BATCH_WIDE
-            if permanent or error.code() in BATCH_WIDE:
-                self._refusing[topic] = self._refusing.get(topic, False) or permanent
+        self,
+        topic: str,
+        contents: tuple[bytes | None, bytes | None, Sequence[Header]],
+        report: Callable[[Report], None] | None,
+        error: KafkaError | None,
+        message: Any,
+    ) -> None:
+        if error is None:
             if report is not None:
-                report(failed(kafka_name(error), permanent=permanent))
-
-        return on_delivery
+                report(delivered(message))
+            return
+        size = size_of(*contents)
+        permanent = self._spoilt is None and self._is_permanent(error.code(), topic, size)
+        self._worn = self._worn or error.code() in BATCH_WIDE
+        if permanent or error.code() in BATCH_WIDE:
+            self._refusing[topic] = self._refusing.get(topic, False) or permanent
+        if report is not None:
+            report(failed(kafka_name(error), permanent=permanent))
 
     def _is_permanent(self, code: int, topic: str, size: int) -> bool:
         if code in BATCH_WIDE:
