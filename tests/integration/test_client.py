@@ -254,6 +254,7 @@ def test_a_reader_to_the_end_stops_there(client: Client) -> None:
         client.arm("order/end", f"n{number}", after="1h", wait=WAIT_S)
 
     with client.events("order/end", from_beginning=True, to_end=True) as reader:
+        client.arm("order/end", "after the reader was opened", after="1h", wait=WAIT_S)
         events = list(reader)
 
     assert [one.event.spec.reminder for one in events if isinstance(one.event, Armed)] == [

@@ -215,9 +215,10 @@ def test_pages_are_in_the_order_of_names_and_without_gap(world: World, endpoint:
     names = [f"r:{number:03}" for number in range(10)]
     for name in reversed(names):
         world.arm("a", name)
-    found, after = [], None
+    found: list[str] = []
+    after: str | None = None
     for _ in range(5):
-        more = {} if after is None else {"after": after}
+        more: dict[str, str] = {} if after is None else {"after": after}
         page = ask(endpoint, reminders(actor="a", limit="4", **more)).json
         found += [one["reminder"] for one in page["reminders"]]
         after = page["next"]

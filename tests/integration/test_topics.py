@@ -4,18 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.cimpl import NewPartitions
 
 from tocsin.app.topology import TOPOLOGY
 from tocsin.bootstrap import (
@@ -25,10 +22,13 @@ from tocsin.bootstrap import (
     topic_problems,
 )
 from tocsin.embedded import EmbeddedKafka
+from tocsin.ports import TopicState
 from tocsin.runtime.recovery import CannotStart
 from tocsin.settings import Settings, SettingsError, load_settings
 
 pytestmark = pytest.mark.kafka
+
+VISIBLE_S_MAX = 10.0
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def settings(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def admin(embedded_kafka: EmbeddedKafka) -> Iterator[AdminClient]:
-    yield AdminClient({"bootstrap.servers": embedded_kafka.bootstrap_servers})
+def admin(embedded_kafka: EmbeddedKafka) -> AdminClient:
+    return AdminClient({"bootstrap.servers": embedded_kafka.bootstrap_servers})
 
 
 def made(kafka: EmbeddedKafka, directory: Path, **more: object) -> Settings:
@@ -52,24 +52,44 @@ def made(kafka: EmbeddedKafka, directory: Path, **more: object) -> Settings:
     return load_settings({name: (f"--{name}", value) for name, value in given.items()})
 
 
-def alter(admin: AdminClient, topic: str, config: Mapping[str, str]) -> None:
-    entries = [
-        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in config.items()
-    ]
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+def until(seen: Callable[[], bool]) -> None:
+    """Wait until the brokers tell what they were told: their metadata follows after a moment."""
+    until = time.monotonic() + VISIBLE_S_MAX
+    while not seen():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def alter(settings: Settings, admin: AdminClient, name: str, setting: str, value: str) -> None:
+    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(
+        ConfigResource.Type.TOPIC, f"{settings.prefix}.{name}", incremental_configs=[entry]
+    )
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(10)
+    until(lambda: state_of(settings, name).config[setting] == value)
 
 
-def add_partitions(admin: AdminClient, count: int, *topics: str) -> None:
-    for future in admin.create_partitions([NewPartitions(t, count) for t in topics]).values():
+def add_partitions(settings: Settings, admin: AdminClient, count: int, *names: str) -> None:
+    asked = [NewPartitions(f"{settings.prefix}.{name}", count) for name in names]
+    for future in admin.create_partitions(asked).values():
         future.result(10)
+    until(lambda: all(state_of(settings, name).partitions == count for name in names))
+
+
+def state_of(settings: Settings, name: str) -> TopicState:
+    state = found_topics(settings)[name]
+    assert state is not None
+    return state
 
 
 def refusal(settings: Settings) -> str:
-    with pytest.raises(CannotStart) as caught:
-        build_worker(settings).run()
+    engine = build_worker(settings)
+    try:
+        with pytest.raises(CannotStart) as caught:
+            engine.check_topics()
+    finally:
+        engine.close()
     return str(caught.value)
 
 
@@ -78,8 +98,7 @@ def test_topics_are_created_with_what_the_engine_relies_on(settings: Settings) -
     assert all(created.values())
     assert topic_problems(settings) == []
     for topic in TOPOLOGY.topics:
-        state = found_topics(settings)[topic.name]
-        assert state is not None
+        state = state_of(settings, topic.name)
         assert state.partitions == 2
         wanted = {**topic.defaults, **topic.config}
         assert {name: state.config[name] for name in wanted} == wanted
@@ -98,11 +117,10 @@ def test_what_is_missing_gets_as_many_partitions_as_what_is_there(
     create_missing_topics(settings)
     lost = f"{settings.prefix}.deliveries"
     admin.delete_topics([lost])[lost].result(10)
+    until(lambda: found_topics(settings)["deliveries"] is None)
     default = made(embedded_kafka, tmp_path, prefix=settings.prefix, partitions=None)
     assert create_missing_topics(default)[lost]
-    state = found_topics(default)["deliveries"]
-    assert state is not None
-    assert state.partitions == 2
+    assert state_of(default, "deliveries").partitions == 2
 
 
 def test_another_count_than_what_is_there_is_refused(
@@ -122,7 +140,7 @@ def test_a_worker_without_topics_is_refused_with_the_command_that_makes_them(
 
 def test_a_worker_is_refused_when_counts_differ(settings: Settings, admin: AdminClient) -> None:
     create_missing_topics(settings)
-    add_partitions(admin, 3, f"{settings.prefix}.state")
+    add_partitions(settings, admin, 3, "state")
     assert "partition counts differ" in refusal(settings)
 
 
@@ -133,7 +151,7 @@ def test_a_worker_is_refused_when_the_count_changed_since_it_was_here(
     engine = build_worker(settings)
     engine.check_topics()
     engine.close()
-    add_partitions(admin, 3, *(f"{settings.prefix}.{n}" for n in ("commands", "events", "state")))
+    add_partitions(settings, admin, 3, "commands", "events", "state")
     assert "has 3 partitions, and had 2" in refusal(settings)
 
 
@@ -141,7 +159,7 @@ def test_a_worker_is_refused_when_the_state_topic_deletes(
     settings: Settings, admin: AdminClient
 ) -> None:
     create_missing_topics(settings)
-    alter(admin, f"{settings.prefix}.state", {"cleanup.policy": "delete"})
+    alter(settings, admin, "state", "cleanup.policy", "delete")
     assert "cleanup.policy=delete" in refusal(settings)
 
 
@@ -149,7 +167,7 @@ def test_a_worker_is_refused_when_commands_have_no_append_time(
     settings: Settings, admin: AdminClient
 ) -> None:
     create_missing_topics(settings)
-    alter(admin, f"{settings.prefix}.commands", {"message.timestamp.type": "CreateTime"})
+    alter(settings, admin, "commands", "message.timestamp.type", "CreateTime")
     assert "message.timestamp.type=CreateTime" in refusal(settings)
 
 

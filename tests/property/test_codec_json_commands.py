@@ -185,6 +185,7 @@ any_json = st.one_of(
 @example(b'{"arm":{"reminder":"r","at":1,"at":' + b"[" * 900 + b"]" * 900 + b"}}")
 @example(b'{"\\ud800":1,"\\ud800":1}')
 @example(b'{"arm":{"\\ud800":1}}')
+@example(b'{"arm":{"' + b"x" * 10_000 + b'":1}}')
 def test_any_text_is_a_command_or_a_refusal_that_can_be_told(value: bytes) -> None:
     try:
         decode_command(value, (), OFFSET, APPENDED)

@@ -29,10 +29,12 @@ _ONE_BYTE = tuple(bytes((n,)) for n in range(_MORE))
 
 
 def long(n: int) -> bytes:
-    """Return an Avro long."""
+    """Return an Avro long; OverflowError beyond 64 bits."""
     n = n << 1 if n >= 0 else ~(n << 1)
     if n < _MORE:
         return _ONE_BYTE[n]
+    if n >> _LONG_BITS_MAX:
+        raise OverflowError("an Avro long has 64 bits")
     encoded = bytearray()
     while n >= _MORE:
         encoded.append(n & 127 | _MORE)

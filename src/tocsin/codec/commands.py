@@ -65,6 +65,7 @@ def encode_command(command: ServiceCommand) -> bytes:
     """Return the value of a command record.
 
     `offset` and `appended` are not in it, they are the log's; nor is `traceparent`, a header.
+    ValueError or OverflowError where text is no UTF-8 or a number has more than 64 bits.
     """
     match command:
         case Arm():

@@ -225,6 +225,8 @@ def test_an_unknown_schema_is_named_by_its_fingerprint() -> None:
     [
         pytest.param(b"\xfe" + b"\xff" * 8 + b"\x01", id="a name of 2^63 bytes"),
         pytest.param(b"\x01x" + b"\0" * 9, id="a name of -1 bytes"),
+        pytest.param(b"\x01" + b"\0" * 9, id="a name of -1 bytes and a sound rest"),
+        pytest.param(b"\x02r\x02" + b"\xff" * 9 + b"\x7f" + b"\0" * 8, id="a number of 70 bits"),
         pytest.param(b"\xff" * 10 + b"\0", id="a length that does not end"),
         pytest.param(
             b"\x02r\0\0\0\0\0" + b"\xfe" + b"\xff" * 8 + b"\x01" + b"\0" * 50, id="2^63 headers"
@@ -261,3 +263,9 @@ def test_a_trace_context_that_cannot_be_read_is_refused(carried: bytes) -> None:
     for value in (b'{"destroy":{}}', encode_command(Destroy(**LOG))):
         refusal = refusal_of(value, (("traceparent", carried),))
         assert (refusal.reason, refusal.field) == (Reason.INVALID, "traceparent")
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**200])
+def test_a_number_that_no_field_can_hold_is_not_written(number: int) -> None:
+    with pytest.raises(OverflowError):
+        encode_command(Arm(**LOG, reminder="r", at=EpochMs(number)))
