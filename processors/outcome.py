@@ -50,4 +50,6 @@ def _rejection(reminder: Reminder, turn: Turn) -> str | None:
         return f"topic {shown(target)} is not among the allowed targets"
     if not turn.rejections:
         return None
-    return turn.rejections.get(target or "") or turn.rejections.get(reminder.spec.version)
+    return turn.rejections.get(target or "") or turn.rejections.get(
+        (turn.partition, reminder.spec.version)
+    )

@@ -127,6 +127,10 @@ class View(Protocol):
         """Return how many reminders the actor has."""
 
 
+#: One version of one reminder: the partition of its command, and the command's offset.
+Armament = tuple[int, Version]
+
+
 class Turn(Struct, frozen=True, kw_only=True):
     """One step of one partition; the same for all that is decided in it."""
 
@@ -137,8 +141,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     #: Offset of the command that will be consumed next.
     next_command: Offset
     limits: Limits
-    #: Topics, and versions, that the broker has just refused to take, with its words.
-    rejections: Mapping[str | Version, str]
+    #: What the broker has just refused to take, with its words: topics, and single reminders.
+    rejections: Mapping[str | Armament, str]
 
 
 # --- What processors return --------------------------------------------------------------------

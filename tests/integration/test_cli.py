@@ -135,8 +135,13 @@ def test_a_nul_in_a_name_can_be_given_escaped(installation: Installation) -> Non
 def test_an_argument_that_is_not_utf8_is_refused_before_anything_is_sent(
     installation: Installation,
 ) -> None:
-    for command in (["arm", b"\xff", "pay"], ["ls", b"\xff"], ["show", "a", b"\xff"],
-                    ["history", b"\xff"]):  # fmt: skip
+    commands: list[list[str | bytes]] = [
+        ["arm", b"\xff", "pay"],
+        ["ls", b"\xff"],
+        ["show", "a", b"\xff"],
+        ["history", b"\xff"],
+    ]
+    for command in commands:
         done = installation.run(*command)
         assert done.returncode == 2, done.stderr.decode()
         assert "UTF-8" in done.stderr.decode()

@@ -11,8 +11,8 @@ from tocsin.codec.deliveries import delivery_headers
 from tocsin.codec.events import Stamp, encode_event
 from tocsin.core.events import Fired
 from tocsin.core.reminder import Spec
-from tocsin.core.values import EpochMs, Header, Version
-from tocsin.dataflow import BuryCommand, BuryDelivery, Change, Deliver, Effect, Note
+from tocsin.core.values import EpochMs, Header
+from tocsin.dataflow import Armament, BuryCommand, BuryDelivery, Change, Deliver, Effect, Note
 from tocsin.runtime.dead_letters import command_letter, delivery_letter
 from tocsin.runtime.index import StateRecord, plan
 from tocsin.runtime.names import Names
@@ -28,7 +28,7 @@ class Outgoing(Struct, frozen=True):
     headers: Sequence[Header]
     timestamp: EpochMs | None
     #: Set on deliveries: whose fate has to be known by name.
-    delivery: tuple[str, Version] | None
+    delivery: tuple[str, Armament] | None
 
 
 class Staged(Struct, frozen=True):
@@ -90,7 +90,7 @@ class Encoder:
             spec.payload,
             headers,
             fired.fired,
-            (topic, spec.version),
+            (topic, (self._partition, spec.version)),
         )
 
     def _buried(self, effect: BuryDelivery) -> Outgoing:

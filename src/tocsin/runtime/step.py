@@ -16,8 +16,9 @@ from tocsin.codec.keys import STEP_KEY
 from tocsin.codec.state import StepRecord, encode_step
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import Event, Fired, Kind, Refused, Undeliverable
-from tocsin.core.values import EpochMs, Offset, Version
+from tocsin.core.values import EpochMs, Offset
 from tocsin.dataflow import (
+    Armament,
     BuryCommand,
     BuryDelivery,
     Change,
@@ -101,8 +102,8 @@ class Stepper:
         self._meter = world.meter
         self._faults = world.faults
         self._stopping = stopping
-        self._rejections: dict[str | Version, str] = {}
-        self._rejected_until: dict[str | Version, EpochMs] = {}
+        self._rejections: dict[str | Armament, str] = {}
+        self._rejected_until: dict[str | Armament, EpochMs] = {}
         self._probes_left = 0
         self._begin_anew()
 
@@ -110,10 +111,10 @@ class Stepper:
         self._begun_at: int | None = None
         self._decisions = 0
         self._bytes = 0
-        #: Deliveries of this step that were refused for good: topic, version, error.
-        self._refused: list[tuple[str, Version, str]] = []
-        #: Deliveries of this step whose fate is watched: topic, version.
-        self._watched: list[tuple[str, Version]] = []
+        #: Deliveries of this step that were refused for good: topic, reminder, error.
+        self._refused: list[tuple[str, Armament, str]] = []
+        #: Deliveries of this step whose fate is watched: topic, reminder.
+        self._watched: list[tuple[str, Armament]] = []
 
     @property
     def begun_at(self) -> int | None:
@@ -270,9 +271,9 @@ class Stepper:
             report,
         )
 
-    def _on_delivery(self, topic: str, version: Version, report: Report) -> None:
+    def _on_delivery(self, topic: str, armament: Armament, report: Report) -> None:
         if report.permanent and report.error is not None:
-            self._refused.append((topic, version, report.error))
+            self._refused.append((topic, armament, report.error))
 
     def _commit(self, shares: Sequence[_Share], token: Token) -> None:
         for share in shares:
@@ -351,12 +352,12 @@ class Stepper:
             self._rejected_until[subject] = until
         self._probes_left = 0
 
-    def _culprits(self, aborted: Aborted) -> dict[str | Version, str]:
-        """Return the topics and versions that the broker will not take, as far as anybody says."""
-        culprits: dict[str | Version, str] = {topic: str(aborted) for topic in aborted.topics}
-        for topic, version, error in self._refused:
+    def _culprits(self, aborted: Aborted) -> dict[str | Armament, str]:
+        """Return the topics and reminders that the broker will not take, as far as anybody says."""
+        culprits: dict[str | Armament, str] = {topic: str(aborted) for topic in aborted.topics}
+        for topic, armament, error in self._refused:
             if error.partition(":")[0] in RECORD_ERRORS:
-                culprits[version] = error
+                culprits[armament] = error
                 culprits.pop(topic, None)
             else:
                 culprits[topic] = error

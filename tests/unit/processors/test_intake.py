@@ -23,6 +23,7 @@ from tocsin.core.partitioning import partition_of
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 from tocsin.dataflow import (
+    Armament,
     BuryCommand,
     BuryDelivery,
     Change,
@@ -84,7 +85,7 @@ def answered(
     key: bytes | None = ACTOR.encode(),
     partition: int = HOME,
     limits: Limits | None = None,
-    rejections: Mapping[str | Version, str] | None = None,
+    rejections: Mapping[str | Armament, str] | None = None,
 ) -> list[Effect]:
     record = Record("tocsin.commands", partition, Offset(9), key, b"value", (), NOW, True)
     turn = Turn(
@@ -303,9 +304,9 @@ def test_an_actor_at_its_limit_may_replace_what_it_has() -> None:
 # --- fires that the broker will never take
 
 
-@pytest.mark.parametrize("subject", ["orders", Version(7)])
+@pytest.mark.parametrize("subject", ["orders", (HOME, Version(7))])
 def test_a_fire_by_hand_that_no_broker_takes_goes_to_the_dead_letters(
-    subject: str | Version,
+    subject: str | Armament,
 ) -> None:
     effects = answered(
         FIRE,

@@ -9,7 +9,7 @@ from tocsin.core.events import Fired, Kind, Undeliverable
 from tocsin.core.limits import Limits
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
-from tocsin.dataflow import BuryDelivery, Change, Deliver, Due, Effect, Note, Turn
+from tocsin.dataflow import Armament, BuryDelivery, Change, Deliver, Due, Effect, Note, Turn
 
 ACTOR = "order/1"
 DUE = EpochMs(1_800_000_000_000)
@@ -49,7 +49,7 @@ def fire(
     reminder: Reminder,
     now: int = DUE,
     limits: Limits = ALLOWED,
-    rejections: Mapping[str | Version, str] | None = None,
+    rejections: Mapping[str | Armament, str] | None = None,
 ) -> list[Effect]:
     turn = Turn(
         partition=3,
@@ -100,12 +100,12 @@ def test_what_fired_does_not_fire_again_at_that_instant() -> None:
     [
         (Limits(), {}),
         (ALLOWED, {"orders": "gone"}),
-        (ALLOWED, {Version(7): "too large"}),
+        (ALLOWED, {(3, Version(7)): "too large"}),
     ],
     ids=["no longer allowed", "target refused", "record refused"],
 )
 def test_what_no_broker_takes_goes_to_the_dead_letters(
-    limits: Limits, rejections: Mapping[str | Version, str]
+    limits: Limits, rejections: Mapping[str | Armament, str]
 ) -> None:
     effects = fire(armed(to="orders"), limits=limits, rejections=rejections)
     assert [type(effect) for effect in effects] == [BuryDelivery, Note, Change]
@@ -127,5 +127,10 @@ def test_an_undeliverable_slot_does_not_end_the_schedule() -> None:
 
 @pytest.mark.parametrize("to", [None, "others"])
 def test_what_one_target_refuses_does_not_stop_the_others(to: str | None) -> None:
-    effects = fire(armed(to=to), rejections={"orders": "gone", Version(8): "too large"})
+    effects = fire(armed(to=to), rejections={"orders": "gone", (3, Version(8)): "too large"})
+    assert isinstance(effects[0], Deliver)
+
+
+def test_a_refused_record_is_known_by_its_partition_too() -> None:
+    effects = fire(armed(), rejections={(5, Version(7)): "too large"})
     assert isinstance(effects[0], Deliver)
