@@ -170,7 +170,12 @@ class Engine:
 
     def _work(self, cluster: Cluster) -> None:
         world = self._world(cluster)
-        self._status = StatusBoard(world, owner=self._owner, address=self._endpoint.address)
+        self._status = StatusBoard(
+            world,
+            owner=self._owner,
+            address=self._endpoint.address,
+            jump_ms_max=self._installation.jump_ms_max,
+        )
         self._worker = Worker(world, self._installation, self._status)
         self._waiting_for = None
         if self._stop.is_set():  # it may have been set before there was a worker to tell
@@ -274,6 +279,7 @@ def installation(settings: Settings) -> Installation:
         limits=settings.engine_limits,
         bounds=Bounds(**settings.step.model_dump()),
         accept_lost_commands=settings.accept_lost_commands,
+        transaction_ms_max=settings.transaction_timeout_ms,
         jump_ms_max=settings.jump_ms_max,
     )
 

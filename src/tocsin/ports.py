@@ -265,8 +265,13 @@ class Cluster(Protocol):
     def bounds(self, topic: str, partitions: Sequence[int]) -> dict[int, Bounds]:
         """Return the ends of these partitions."""
 
-    def committed(self, group: str, topic: str, partition: int) -> Offset | None:
-        """Return the group's offset once no transaction on it is pending; None without one."""
+    def committed(
+        self, group: str, topic: str, partitions: Sequence[int]
+    ) -> dict[int, Offset | None]:
+        """Return the group's offsets, None without one.
+
+        A partition is left out while a transaction on its offset is pending: ask again.
+        """
 
     def close(self) -> None:
         """Let go of it."""

@@ -151,7 +151,7 @@ def test_positions_are_committed_with_the_transaction(world: World) -> None:
     transaction.begin()
     transaction.send_positions({0: Offset(5)}, token)
     transaction.commit()
-    assert world.cluster().committed(group, topic, 0) == 5
+    world.until(lambda: world.cluster().committed(group, topic, [0]) == {0: 5})
 
 
 def test_positions_are_dropped_with_the_transaction(world: World) -> None:
@@ -161,7 +161,7 @@ def test_positions_are_dropped_with_the_transaction(world: World) -> None:
     transaction.begin()
     transaction.send_positions({0: Offset(5)}, token)
     transaction.abort()
-    assert world.cluster().committed(group, topic, 0) is None
+    world.until(lambda: world.cluster().committed(group, topic, [0]) == {0: None})
 
 
 @pytest.mark.parametrize("change", ["generation", "member"])
@@ -190,7 +190,7 @@ def test_a_token_that_is_not_of_now_aborts_and_a_fresh_one_goes(world: World, ch
     transaction.send_positions({0: Offset(2)}, fresh)
     transaction.commit()
     assert world.values(topic) == [b"fresh"]
-    assert world.cluster().committed(group, topic, 0) == 2
+    world.until(lambda: world.cluster().committed(group, topic, [0]) == {0: 2})
 
 
 def joined_in(world: World, topic: str, group: str, first: Commands) -> Commands:

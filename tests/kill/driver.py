@@ -8,6 +8,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -55,11 +56,14 @@ class Driver:
 
     def __init__(self, servers: str, prefix: str, rng: random.Random) -> None:
         self.sent: list[Sent] = []
+        #: What was due until then has come, if `wind_down` says so.
+        self.until = 0
         self.came: list[Came] = []
         self._rng = rng
         self._topic = f"{prefix}.commands"
         self._actors = (*STRANGE_ACTORS, *(f"order/{n}" for n in range(40)))
         self._made = 0
+        self._ties = count()
         self._next_at = 0.0
         self._later: list[tuple[float, int, str, Mapping[str, Any]]] = []
         self._intervals: set[tuple[str, str]] = set()
@@ -108,19 +112,22 @@ class Driver:
     def wind_down(self, seconds: float) -> bool:
         """End what recurs, let all come that is due, and return whether the end was seen.
 
-        The end is a one-shot in each partition, armed after everything else was due: what is due
-        earlier goes out earlier.
+        Something stays armed, for the state topic not to be empty. The end is a one-shot in each
+        partition, armed after everything else was due: what is due earlier goes out earlier.
         """
         while self._later:
             self._later_commands(now=float("inf"))
         for actor, name in sorted(self._intervals):
             self._send(actor, {"cancel": {"reminder": name}})
+        for number in range(8 * self.partitions):
+            self._send(f"left/{number}", {"arm": {"reminder": "armed", "after": FAR_MS}})
         self._flush()
         self.run_until(lambda: False, DUE_MS_MAX / 1000 + 0.5, load=False)
         first = len(self.sent)
         for number in range(8 * self.partitions):
             self._send(f"end/{number}", {"arm": {"reminder": "end"}})
         self._flush()
+        self.until = max(end.appended for end in self.sent[first:])
         ends = {f"{end.partition}:{end.offset}:0" for end in self.sent[first:]}
         seen = {one.id for one in self.came}
         checked = len(self.came)
@@ -171,9 +178,7 @@ class Driver:
                 if rng.random() < 0.1:
                     at["every"] = rng.randrange(300, 1_500)
                     self._intervals.add((actor, name))
-                self._send(
-                    actor, {"move": {"reminder": name, "after": rng.randrange(1_500), **at}}
-                )
+                self._send(actor, {"move": {"reminder": name, "after": rng.randrange(1_500), **at}})
             case "cancel":
                 at.pop("if_absent", None)
                 self._send(actor, {"cancel": {"reminder": name, **at}})
@@ -191,7 +196,9 @@ class Driver:
         rng = self._rng
         self._made += 1
         actor, name = f"calm/{self._made}", rng.choice(NAMES)
-        match rng.choices(("once", "at", "cancel", "move", "fire", "interval"), (50, 10, 15, 15, 5, 5))[0]:
+        match rng.choices(
+            ("once", "at", "cancel", "move", "fire", "interval"), (50, 10, 15, 15, 5, 5)
+        )[0]:
             case "once":
                 self._arm(actor, name, rng.randrange(DUE_MS_MAX))
             case "at":
@@ -225,7 +232,7 @@ class Driver:
 
     def _soon(self, actor: str, command: Mapping[str, Any]) -> None:
         at = time.monotonic() + self._rng.uniform(0, 4)
-        heapq.heappush(self._later, (at, len(self.sent) + len(self._later), actor, command))
+        heapq.heappush(self._later, (at, next(self._ties), actor, command))
 
     def _later_commands(self, now: float) -> None:
         while self._later and self._later[0][0] <= now:
@@ -264,7 +271,9 @@ class Driver:
 
 def came_of(message: Message, arrived: int | None) -> Came:
     """Return what a record of the delivery topic says."""
-    (metadata,) = (value for name, value in message.headers() or [] if name == "tocsin")
+    headers = message.headers() or []
+    assert isinstance(headers, list)
+    (metadata,) = (value for name, value in headers if name == "tocsin")
     assert metadata is not None
     told = json.loads(metadata)
     key, value = message.key(), message.value()

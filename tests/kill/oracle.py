@@ -88,11 +88,15 @@ def judge(
     answers: Mapping[tuple[int, int], Sequence[Answer]],
     came: Iterable[Came],
     *,
+    until: int,
     margin_ms: int,
     lateness_ms_max: int,
 ) -> Verdict:
-    """Hold the deliveries and answers against what the commands must have led to."""
-    court = _Court(came, answers, margin_ms, lateness_ms_max)
+    """Hold the deliveries and answers against what the commands must have led to.
+
+    What was due at `until` had all the time it needed.
+    """
+    court = _Court(came, answers, until, margin_ms, lateness_ms_max)
     for command in sorted(sent, key=lambda one: (one.partition, one.offset)):
         court.take(command)
     return court.verdict()
@@ -132,6 +136,7 @@ class _Outcome:
 class _Court:
     came: Iterable[Came]
     answers: Mapping[tuple[int, int], Sequence[Answer]]
+    until: int
     margin_ms: int
     lateness_ms_max: int
     faults: list[Fault] = field(default_factory=list)
@@ -219,7 +224,7 @@ class _Court:
             self._claim_manual(sent, life)
         if outcome.ends and life is not None:
             self._close(sent.actor, life, sent)
-        self._put(sent.actor, name, outcome.after if life is not None or outcome.after else None)
+        self._put(sent.actor, name, outcome.after)
         return outcome.answer
 
     def _take_all(self, sent: Sent, what: str) -> list[Answer]:
@@ -263,6 +268,9 @@ class _Court:
             self._check_overdue(actor, life, life.anchor, ended_by)
             return
         fire = self._one_shot_fire(life)
+        if fire is None and life.anchor > self.until:
+            self.counts["still armed"] += 1
+            return
         if fire is None:
             self._fault(
                 "none missing",
@@ -274,9 +282,7 @@ class _Court:
         self._claim(life, fire, 0)
         self.counts["one-shot delivered"] += 1
 
-    def _close_interval(
-        self, actor: str, life: _Life, every: int, ended_by: Sent | None
-    ) -> None:
+    def _close_interval(self, actor: str, life: _Life, every: int, ended_by: Sent | None) -> None:
         following = 0
         there = self.by_version.get((life.sent.partition, life.version), [])
         for fire in sorted(there, key=lambda one: one.occurrence or 0):
@@ -297,8 +303,12 @@ class _Court:
             following = occurrence + 1
             self.counts["occurrence delivered"] += 1
             self.counts["occurrence passed over"] += fire.missed
+        due = life.anchor + following * every
         if ended_by is not None:
-            self._check_overdue(actor, life, life.anchor + following * every, ended_by)
+            self._check_overdue(actor, life, due, ended_by)
+        elif due + self.lateness_ms_max < self.until:
+            text = f"the slots of version {life.version} from {due} on did not come"
+            self._fault("none missing", actor, life.name, text)
 
     def _check_overdue(self, actor: str, life: _Life, due: int, ended_by: Sent) -> None:
         late = ended_by.appended - due

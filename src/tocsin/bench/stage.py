@@ -24,18 +24,18 @@ from tocsin.adapters.kafka.log_reader import KafkaLogReader
 from tocsin.adapters.kafka.topics import create_topics
 from tocsin.app.topology import TOPOLOGY
 from tocsin.bench.driver import CHUNK, Command, one_shots, send
-from tocsin.bench.errors import BenchError
+from tocsin.bench.errors import BenchError, StalledError
 from tocsin.bench.processes import Receiver, Workers, busy_seconds, cpu_seconds
 from tocsin.bench.receipts import Receipts
 from tocsin.bench.receiver import Task
 from tocsin.core.values import EpochMs
-from tocsin.ports import Unreachable
+from tocsin.ports import Denied, Unreachable
 from tocsin.runtime.names import Names
 from tocsin.runtime.partition import Phase
 from tocsin.runtime.status import PartitionStatus
 
 #: Nothing has moved for so long.
-STALL_S_MAX = 60.0
+STALL_S_MAX = 30.0
 LOOK_S = 0.02
 READY_S_MAX = 60.0
 STATUS_BATCH = 1_000
@@ -44,7 +44,7 @@ TOPICS_S_MAX = 30.0
 ARMS_PLANNED = 4_000
 #: Arming may take so many times what its rate has promised.
 CAUTION = 2
-LEAD_MS = 2_000
+LEAD_MS = 5_000
 
 #: Shows how far something is, given what and how much there is of it.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
@@ -167,8 +167,8 @@ class Stage:
             yield receiver
 
     def wait_for(self, receiver: Receiver, count: int, what: str) -> None:
-        """Return once the receiver has `count`; BenchError when no more come."""
-        with self.progress(what, count) as update:
+        """Return once the receiver has `count`, or when no more come: the checks tell then."""
+        with suppress(StalledError), self.progress(what, count) as update:
             for _ in self._slices(STALL_S_MAX, f"{what}: no more come", receiver.look):
                 update(receiver.count)
                 if receiver.count >= count:
@@ -214,7 +214,7 @@ class Stage:
 
     def check_armed_before(self, arming: Arming, due: int) -> None:
         """BenchError when arming was not over by `due`."""
-        if arming.ended >= due:
+        if self.clock.wall_ms() >= due:
             raise BenchError(
                 f"arming took {arming.ended - arming.begun} ms, longer than planned with: the "
                 "first were due before it was over. Try again on a quieter machine."
@@ -261,14 +261,15 @@ class Stage:
 
     def _wait_for_leaders(self, topic: str) -> None:
         for _ in self._slices(TOPICS_S_MAX, f"the topic {topic} does not come up"):
-            with suppress(Unreachable):
+            # Denied too: for a moment it may be said not to exist.
+            with suppress(Unreachable, Denied):
                 self.cluster.bounds(topic, range(self.setting.partitions))
                 return
 
     def _slices(
         self, seconds: float, why: str, moved: Callable[[], int] = lambda: 0
     ) -> Iterator[None]:
-        """Yield time and again; BenchError once `moved` has told nothing new for `seconds`."""
+        """Yield time and again; StalledError once `moved` has told nothing new for `seconds`."""
         last, since = moved(), self.clock.monotonic_ms()
         while True:
             yield
@@ -278,7 +279,7 @@ class Stage:
             if at != last:
                 last, since = at, now
             if now - since > seconds * 1_000:
-                raise BenchError(f"{why} (for {seconds:.0f} s)\n{self.workers.tail(0)}")
+                raise StalledError(f"{why} (for {seconds:.0f} s)\n{self.workers.tail(0)}")
 
 
 def shares(before: Mapping[str, float], after: Mapping[str, float], ms: float) -> dict[str, float]:

@@ -48,10 +48,10 @@ class Workload(Struct, frozen=True, kw_only=True):
 
 def burst(stage: Stage, label: str, size: Size) -> Run:
     """Measure the time from an instant T, at which all are due, to the last receipt."""
-    due = stage.after_arming(size.count)
-    arming = stage.arm(one_shots(label, (due for _ in range(size.count))), size.count, "Arming")
-    stage.check_armed_before(arming, due)
     with stage.receiver() as receiver:
+        due = stage.after_arming(size.count)
+        arming = stage.arm(one_shots(label, (due for _ in range(size.count))), size.count, "Arming")
+        stage.check_armed_before(arming, due)
         stage.sleep_until(due)
         before = stage.cpu(receiver)
         stage.wait_for(receiver, size.count, "Firing")
@@ -73,11 +73,11 @@ def burst(stage: Stage, label: str, size: Size) -> Run:
 def steady(stage: Stage, label: str, size: Size) -> Run:
     """Measure the lateness of reminders that are due one after the other, evenly."""
     count = size.rate * size.seconds
-    first = stage.after_arming(count)
-    dues = [EpochMs(first + i * SECOND_MS // size.rate) for i in range(count)]
-    arming = stage.arm(one_shots(label, dues), count, "Arming")
-    stage.check_armed_before(arming, first)
     with stage.receiver() as receiver:
+        first = stage.after_arming(count)
+        dues = [EpochMs(first + i * SECOND_MS // size.rate) for i in range(count)]
+        arming = stage.arm(one_shots(label, dues), count, "Arming")
+        stage.check_armed_before(arming, first)
         stage.sleep_until(first)
         before = stage.cpu(receiver)
         stage.wait_for(receiver, count, "Firing")
@@ -112,10 +112,10 @@ def arm(stage: Stage, label: str, size: Size) -> Run:
 
 def recurring(stage: Stage, label: str, size: Size) -> Run:
     """Measure interval reminders, one second apart, their starts spread over the second."""
-    first = stage.after_arming(size.count)
-    firsts = [EpochMs(first + i * EVERY_MS // size.count) for i in range(size.count)]
-    end = EpochMs(first + size.seconds * SECOND_MS)
     with stage.receiver() as receiver:
+        first = stage.after_arming(size.count)
+        firsts = [EpochMs(first + i * EVERY_MS // size.count) for i in range(size.count)]
+        end = EpochMs(first + size.seconds * SECOND_MS)
         arming = stage.arm(intervals(label, firsts, EVERY_MS), size.count, "Arming")
         stage.check_armed_before(arming, first)
         stage.sleep_until(first)

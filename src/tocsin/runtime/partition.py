@@ -29,6 +29,8 @@ class Partition:
     def __init__(self, number: int) -> None:
         self.number = number
         self.phase = Phase.RESTORING
+        #: Since when, on the monotonic clock, a predecessor's transaction is known to be undecided.
+        self.pending_since: int | None = None
         self.store: KeyValues | None = None
         self._index: TimerIndex | None = None
         #: Commands read and not yet answered by a committed step.

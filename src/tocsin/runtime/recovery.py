@@ -4,6 +4,9 @@ the commands. The step record says where commands go on; group offsets expire an
 What does not fit together is refused, never guessed: CannotStart says what the operator can do.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+
+import structlog
 from msgspec import Struct
 
 from tocsin.codec.state import StepRecord
@@ -20,6 +23,10 @@ from tocsin.runtime.index import (
 from tocsin.runtime.partition import Partition, Phase
 from tocsin.runtime.world import Installation, World
 
+log = structlog.get_logger(__name__)
+
+#: Beyond the transactions' time-out, before an offset that stays pending is passed over.
+PENDING_MARGIN_MS = 2_000
 #: State records taken between two polls of the group.
 SLICE_MAX = 5_000
 #: The longest a slice waits for the first of them.
@@ -55,13 +62,46 @@ class Recovery:
         self._clock = world.clock
         self._meter = world.meter
         self._faults = world.faults
+        self._transaction_ms_max = installation.transaction_ms_max
         self._accept_lost_commands = installation.accept_lost_commands
+        self._commands_topic = self._names.topic("commands")
         self._state_topic = self._names.topic("state")
+        self._events_topic = self._names.topic("events")
         self._under_way: dict[int, tuple[Partition, Anchors]] = {}
+        #: Partitions without a step record, in which an event would be a contradiction.
+        self._looking_for_events: set[int] = set()
 
-    def begin(self, partition: Partition) -> None:
-        """Open the store and start to follow the state topic. Unreachable: try again."""
-        anchors = self._anchors(partition.number)
+    def begin(self, partitions: Sequence[Partition]) -> None:
+        """Start to restore `partitions`; those whose predecessor is undecided, another time.
+
+        The offsets come first: what a predecessor wrote before they were decided is written by
+        the time that the ends of the logs are asked for. Unreachable: try again.
+        """
+        numbers = [partition.number for partition in partitions]
+        committed = self._cluster.committed(self._names.group, self._commands_topic, numbers)
+        ready = [p for p in partitions if p.number in committed or self._outlived(p)]
+        if ready:
+            for partition, anchors in self._anchors(ready, committed):
+                self._follow(partition, anchors)
+
+    def _outlived(self, partition: Partition) -> bool:
+        """Return whether a predecessor's transaction cannot add anything any more.
+
+        The coordinator can leave an offset pending for good when its broker dies at the wrong
+        moment. What the predecessor produced was written or given up within the time-out of
+        transactions; and what was written but not decided holds up the state topic's reader.
+        """
+        now = self._clock.monotonic_ms()
+        if partition.pending_since is None:
+            log.info("a predecessor's transaction is undecided", partition=partition.number)
+            partition.pending_since = now
+        if now - partition.pending_since <= self._transaction_ms_max + PENDING_MARGIN_MS:
+            return False
+        log.warning("an offset stays pending: going on without it", partition=partition.number)
+        self._meter.alert("offset_pending")
+        return True
+
+    def _follow(self, partition: Partition, anchors: Anchors) -> None:
         checkpoint = self._open(partition, anchors)
         partition.topic_ids = (anchors.commands.id, anchors.events.id, anchors.state.id)
         partition.restore_total = max(0, anchors.state_bounds.end - checkpoint.offset)
@@ -77,6 +117,9 @@ class Recovery:
         """Forget a partition that went to somebody else."""
         if self._under_way.pop(number, None) is not None:
             self._reader.leave(self._state_topic, number)
+        if number in self._looking_for_events:
+            self._looking_for_events.remove(number)
+            self._reader.leave(self._events_topic, number)
 
     def advance(self) -> list[Partition]:
         """Read one slice; return the partitions that came to the end and may catch up now."""
@@ -84,6 +127,8 @@ class Recovery:
             return []
         by_partition: dict[int, dict[bytes, bytes | None]] = {}
         for record in self._reader.read(READ_S, SLICE_MAX):
+            if record.topic == self._events_topic:
+                raise self._state_lost(record.partition, "there are events")
             if record.key is not None:
                 by_partition.setdefault(record.partition, {})[record.key] = record.value
         ready: list[Partition] = []
@@ -95,7 +140,7 @@ class Recovery:
                 partition.restore_done += len(records)
                 self._meter.restored(number, len(records))
             self._faults.at(Point.IN_RESTORE)
-            if position >= anchors.state_bounds.end:
+            if position >= anchors.state_bounds.end and self._fits_events(partition, anchors):
                 self._finish(partition, anchors, position)
                 ready.append(partition)
         return ready
@@ -104,7 +149,7 @@ class Recovery:
         self.drop(partition.number)
         partition.index.at_end(position, self._clock.wall_ms())
         self._place(partition, anchors, partition.index.step_record())
-        partition.frozen_end = anchors.commands_bounds.stable_end
+        partition.frozen_end = None
         partition.phase = Phase.CATCHING_UP
         self._commands.start(partition.number, partition.next_command)
         self._faults.at(Point.AFTER_RESTORE)
@@ -165,18 +210,35 @@ class Recovery:
                 first=Offset(step.next_command), last=Offset(bounds.start - 1)
             )
             partition.next_command = bounds.start
-            self._meter.alert("commands_lost")
         self._check_committed(partition, anchors)
+        if partition.lost is not None:
+            self._meter.alert("commands_lost")
 
     def _check_untouched(self, number: int, anchors: Anchors) -> None:
-        events = anchors.events_bounds.end > 0
-        if events or anchors.committed is not None:
-            sign = "there are events" if events else f"the group committed {anchors.committed}"
-            raise CannotStart(
-                f"state[{number}] has no step record, but {sign}: the topic "
-                f"{self._state_topic} was recreated or lost. Run `tocsin state rebuild` to fold "
-                "the events into it."
-            )
+        if anchors.events_bounds.start > 0:
+            raise self._state_lost(number, "there were events")
+        if anchors.committed is not None:
+            raise self._state_lost(number, f"the group committed {anchors.committed}")
+
+    def _fits_events(self, partition: Partition, anchors: Anchors) -> bool:
+        """Return whether there is a step record, or no event up to the end: `advance` meets one.
+
+        The ends alone do not tell: what was aborted is no event, and takes offsets too.
+        """
+        number, bounds = partition.number, anchors.events_bounds
+        if bounds.end == bounds.start or partition.index.step_record() is not None:
+            return True
+        if number not in self._looking_for_events:
+            self._looking_for_events.add(number)
+            self._reader.seek(self._events_topic, number, bounds.start)
+        return self._reader.position(self._events_topic, number) >= bounds.end
+
+    def _state_lost(self, number: int, sign: str) -> CannotStart:
+        return CannotStart(
+            f"state[{number}] has no step record, but {sign}: the topic "
+            f"{self._state_topic} was recreated or lost. Run `tocsin state rebuild` to fold "
+            "the events into it."
+        )
 
     def _check_same_topics(self, number: int, anchors: Anchors, step: StepRecord) -> None:
         for name, was, now in (
@@ -195,32 +257,39 @@ class Recovery:
         committed = anchors.committed
         if committed is None or committed <= partition.next_command:
             return
-        if not self._accept_lost_commands:
+        beyond = committed > anchors.commands_bounds.end
+        if beyond or not self._accept_lost_commands:
+            way_out = "" if beyond else ", or start once with accept_lost_commands"
             raise CannotStart(
                 f"the group's offset for commands[{partition.number}] is {committed}, beyond the "
                 f"{partition.next_command} of the last step: somebody moved it, or the state topic "
-                "lost its end. Reset the group's offset, or start once with accept_lost_commands."
+                f"lost its end. Reset the group's offset{way_out}."
             )
+        first = partition.next_command if partition.lost is None else partition.lost.first
+        partition.lost = CommandsLost(first=first, last=Offset(committed - 1))
+        partition.next_command = committed
 
-    def _anchors(self, number: int) -> Anchors:
-        committed = self._cluster.committed(
-            self._names.group, self._names.topic("commands"), number
-        )
+    def _anchors(
+        self, partitions: Sequence[Partition], committed: Mapping[int, Offset | None]
+    ) -> Iterator[tuple[Partition, Anchors]]:
+        numbers = [partition.number for partition in partitions]
         topics: dict[str, TopicState] = {}
-        bounds: dict[str, Bounds] = {}
+        bounds: dict[str, dict[int, Bounds]] = {}
         for name in ("commands", "events", "state"):
             full = self._names.topic(name)
             topic = self._cluster.topic(full)
             if topic is None:
                 raise CannotStart(f"topic {full} does not exist: run `tocsin topics create`.")
             topics[name] = topic
-            bounds[name] = self._cluster.bounds(full, [number])[number]
-        return Anchors(
-            commands=topics["commands"],
-            events=topics["events"],
-            state=topics["state"],
-            commands_bounds=bounds["commands"],
-            events_bounds=bounds["events"],
-            state_bounds=bounds["state"],
-            committed=committed,
-        )
+            bounds[name] = self._cluster.bounds(full, numbers)
+        for partition in partitions:
+            yield (
+                partition,
+                Anchors(
+                    **topics,
+                    commands_bounds=bounds["commands"][partition.number],
+                    events_bounds=bounds["events"][partition.number],
+                    state_bounds=bounds["state"][partition.number],
+                    committed=committed.get(partition.number),
+                ),
+            )

@@ -43,13 +43,21 @@ class PartitionStatus(Struct, frozen=True, kw_only=True):
 class StatusBoard:
     """Sends the beats of one worker."""
 
-    def __init__(self, world: World, *, owner: Callable[[], str], address: str | None) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        owner: Callable[[], str],
+        address: str | None,
+        jump_ms_max: int = JUMP_MS_MAX,
+    ) -> None:
         self._heartbeat = world.heartbeat
         self._commands = world.commands
         self._clock = clock = world.clock
         self._meter = world.meter
         self._owner = owner
         self._address = address
+        self._jump_ms_max = jump_ms_max
         self._last_beat: int | None = None
         self._told: dict[int, str] = {}
         self.clock_in_doubt = False
@@ -102,7 +110,7 @@ class StatusBoard:
             return
         skew = self._clock.wall_ms() - report.appended
         self._meter.skew(skew)
-        if self.clock_in_doubt and abs(skew) <= JUMP_MS_MAX:
+        if self.clock_in_doubt and abs(skew) <= self._jump_ms_max:
             log.info("the broker's clock agrees again", skew_ms=skew)
             self.clock_in_doubt = False
 

@@ -42,6 +42,8 @@ log = structlog.get_logger(__name__)
 REJECTION_MS = 30_000
 #: Steps of one decision each, in search of a delivery that nobody named.
 PROBES_MAX = 10_000
+#: Commands leave this part of a step to what is due, or a flood of them would hold up firing.
+RESERVED = 8
 #: Errors about one record; any other that is permanent is about its topic.
 RECORD_ERRORS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD"})
 
@@ -111,6 +113,7 @@ class Stepper:
         self._begun_at: int | None = None
         self._decisions = 0
         self._bytes = 0
+        self._reserved = False
         #: Deliveries of this step that were refused for good: topic, reminder, error.
         self._refused: list[tuple[str, Armament, str]] = []
         #: Deliveries of this step whose fate is watched: topic, reminder.
@@ -132,6 +135,7 @@ class Stepper:
         now = self._clock.wall_ms()
         self._begin_anew()
         self._forget_rejections(now)
+        self._reserved = may_fire
         try:
             shares = [self._take_commands(partition, now) for partition in partitions]
             for share in shares:
@@ -160,7 +164,7 @@ class Stepper:
         if partition.lost is not None:
             self._emit(share, [Note(b"", partition.lost, None, answer=False)])
         for record in partition.inbox:
-            if share.taken >= self._bounds.commands_max or not self._room():
+            if share.taken >= self._bounds.commands_max or not self._room_for_commands():
                 break
             share.next_command = Offset(record.offset + 1)
             share.turn = self._turn(partition, now, share.next_command)
@@ -178,6 +182,13 @@ class Stepper:
                 self._decide(share, self._timer, due, _faulty_fire)
             else:
                 index.put_back(due)
+
+    def _room_for_commands(self) -> bool:
+        if self._probes_left or not self._reserved:
+            return self._room()
+        decisions_max, bytes_max = self._bounds.decisions_max, self._bounds.bytes_max
+        decisions = decisions_max - min(-(-decisions_max // RESERVED), decisions_max - 1)
+        return self._decisions < decisions and self._bytes < bytes_max - bytes_max // RESERVED
 
     def _room(self) -> bool:
         if self._probes_left:
@@ -337,7 +348,8 @@ class Stepper:
         if not aborted.permanent:
             return
         culprits = self._culprits(aborted)
-        if not culprits and not self._probes_left:
+        if not self._probes_left and culprits.keys() <= {self._default_target}:
+            # Nobody is named, or the topic of most deliveries: a single one may be at fault.
             self._probes_left = PROBES_MAX
             return
         own = self._own_topics.intersection(culprits)

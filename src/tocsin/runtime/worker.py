@@ -10,7 +10,7 @@ from operator import attrgetter
 
 import structlog
 
-from tocsin.core.values import EpochMs
+from tocsin.core.values import EpochMs, Offset
 from tocsin.ports import Fenced, OffsetGone, Transaction, Unreachable
 from tocsin.runtime.clock_watch import ClockWatch, Gap
 from tocsin.runtime.index import IndexBroken
@@ -28,6 +28,10 @@ SLEEP_S_MAX = 0.5
 INBOX_MAX = 2_000
 #: Pause before a broker that did not answer is asked again.
 ASK_AGAIN_MS = 500
+#: Pause before a predecessor's undecided transaction is asked about again.
+ASK_SOON_MS = 20
+#: Fenced twice within this time: somebody has our identity, and another one is needed.
+FENCED_AGAIN_MS = 60_000
 
 
 class Worker:
@@ -45,6 +49,7 @@ class Worker:
         self._stepper: Stepper | None = None
         self._stopping = False
         self._ask_again_at = 0
+        self._fenced_at: int | None = None
         self._turn_number = 0
 
     # --- from outside
@@ -126,22 +131,24 @@ class Worker:
         gap = self._watch.look(clock.wall_ms(), clock.monotonic_ms())
         if gap is Gap.NONE:
             return
-        live = [p for p in self._partitions.values() if p.phase is Phase.LIVE]
+        ready = [p for p in self._partitions.values() if p.phase is not Phase.RESTORING]
         if gap is Gap.JUMP:
             log.warning("the wall clock jumped: waiting for the broker's clock to agree")
             self._world.meter.alert("clock_jump")
             self._status.doubt_clock()
-        elif live:
+        elif ready:
             log.info("time went by without us: reading the commands' end again")
-        for partition in live:
+        for partition in ready:
             partition.phase, partition.frozen_end = Phase.CATCHING_UP, None
 
     def _timeout_s(self) -> float:
         now = self._world.clock.wall_ms()
-        earliest = now + int(SLEEP_S_MAX * 1000)
+        earliest = EpochMs(now + int(SLEEP_S_MAX * 1000))
         for partition in self._partitions.values():
             if partition.inbox or self._recovery.under_way(partition):
                 return 0.0
+            if partition.phase is Phase.RESTORING:
+                earliest = min(earliest, EpochMs(now + ASK_SOON_MS))
             if partition.phase is Phase.LIVE and not self._status.clock_in_doubt:
                 head = partition.index.head()
                 if head is not None and head < earliest:
@@ -149,11 +156,18 @@ class Worker:
         return max(0, earliest - now) / 1000
 
     def _restore(self) -> None:
+        if self._partitions and self._stepper is None:
+            # First of all: it ends what an earlier life of this worker left open, and restore
+            # would wait for.
+            self._new_stepper(renew=False)
         if self._world.clock.monotonic_ms() >= self._ask_again_at:
-            for partition in self.partitions:
-                if partition.phase is Phase.RESTORING and not self._recovery.under_way(partition):
-                    self._ask(partial(self._recovery.begin, partition))
+            waiting = [p for p in self._partitions.values() if self._waits_to_restore(p)]
+            if waiting:
+                self._ask(partial(self._recovery.begin, waiting))
         self._recovery.advance()
+
+    def _waits_to_restore(self, partition: Partition) -> bool:
+        return partition.phase is Phase.RESTORING and not self._recovery.under_way(partition)
 
     def _catch_up(self) -> None:
         """Let partitions fire whose commands, as they stood, are all answered."""
@@ -163,12 +177,15 @@ class Worker:
             self._ask(lambda: self._freeze(unknown))
         for partition in waiting:
             end = partition.frozen_end
-            if end is None or partition.inbox:
-                continue
-            reached = self._world.commands.reached(partition.number)
-            if max(partition.next_command, reached) >= end:
+            if end is not None and self._answered_up_to(partition) >= end:
                 partition.phase = Phase.LIVE
                 log.info("live", partition=partition.number, armed=partition.index.checkpoint.armed)
+
+    def _answered_up_to(self, partition: Partition) -> Offset:
+        """Return the offset before which every command was answered, or none was visible."""
+        if partition.inbox:
+            return partition.inbox[0].offset
+        return max(partition.next_command, self._world.commands.reached(partition.number))
 
     def _freeze(self, numbers: Sequence[int]) -> None:
         bounds = self._world.cluster.bounds(self._commands_topic, numbers)
@@ -190,8 +207,10 @@ class Worker:
             return
         self._turn_number += 1
         start = self._turn_number % len(ready)  # nobody is always last
+        self._look_at_clocks()  # a freeze within this turn must not fire what it made due
         try:
-            stepper = self._stepper or self._new_stepper(renew=False)
+            stepper = self._stepper
+            assert stepper is not None, "made at the first assignment"
             may_fire = not self._status.clock_in_doubt
             stepper.run(ready[start:] + ready[:start], token, may_fire=may_fire)
         except Fenced as fenced:
@@ -201,7 +220,7 @@ class Worker:
 
     # --- beginnings and ends
 
-    def _new_stepper(self, *, renew: bool) -> Stepper:
+    def _new_stepper(self, *, renew: bool) -> None:
         transaction = self._world.transaction(renew)
         transaction.open()
         self._transaction = transaction
@@ -214,17 +233,23 @@ class Worker:
             topic.partitions,
             stopping=lambda: self._stopping,
         )
-        return self._stepper
 
     def _restart_producer(self, fenced: Fenced) -> None:
-        """Go on under a new identity; what the last step came to, the state topic tells."""
+        """Go on with a new producer; what the last step came to, the state topic tells.
+
+        The first time under the same identity: then its next transaction also ends an offset that
+        the coordinator left pending. Fenced again soon, somebody else has this identity.
+        """
         log.warning("the producer was fenced: starting a new one", reason=str(fenced))
         self._world.meter.alert("producer_fenced")
         if self._transaction is not None:
             self._transaction.close()
         self._transaction = self._stepper = None
         self._restore_again(list(self._partitions))
-        self._new_stepper(renew=True)
+        now = self._world.clock.monotonic_ms()
+        again = self._fenced_at is not None and now - self._fenced_at < FENCED_AGAIN_MS
+        self._fenced_at = now
+        self._new_stepper(renew=again)
 
     def _rebuild(self, broken: IndexBroken) -> None:
         log.error("a store contradicts itself: building it anew", reason=str(broken))

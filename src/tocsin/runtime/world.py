@@ -37,6 +37,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
     #: The operator takes responsibility for commands that nobody answered.
     accept_lost_commands: bool = False
+    #: Time-out of the workers' transactions.
+    transaction_ms_max: int = 10_000
     #: See runtime.clock_watch.
     jump_ms_max: int = 5_000
 

@@ -153,8 +153,14 @@ class Node:
             faults=self.interruptions,
             transaction=self._transaction,
         )
-        self.status = StatusBoard(self._world, owner=lambda: self.identity, address=None)
-        self.worker = Worker(self._world, installation or engine.installation, self.status)
+        chart = installation or engine.installation
+        self.status = StatusBoard(
+            self._world,
+            owner=lambda: self.identity,
+            address=None,
+            jump_ms_max=chart.jump_ms_max,
+        )
+        self.worker = Worker(self._world, chart, self.status)
         self.commands.join(self.worker)
 
     def _transaction(self, renew: bool) -> Transaction:

@@ -75,9 +75,7 @@ def test_the_store_is_never_ahead_of_the_log() -> None:
     before = store.scan(b"", b"\xff", 100)
     engine.arm("a")
     seen: list[object] = []
-    node.interruptions.on(
-        Point.BEFORE_COMMIT, lambda: seen.append(store.scan(b"", b"\xff", 100))
-    )
+    node.interruptions.on(Point.BEFORE_COMMIT, lambda: seen.append(store.scan(b"", b"\xff", 100)))
     engine.until(engine.delivered)
     assert seen == [before]
     assert store.scan(b"", b"\xff", 100) != before

@@ -45,7 +45,7 @@ def test_a_stale_owner_that_only_fires_is_fenced_and_nothing_of_it_is_visible() 
         engine.live("w2")
         engine.until(engine.delivered)
 
-    stale.interruptions.on(Point.BEFORE_POSITIONS, another_takes_over)
+    stale.interruptions.on(Point.AFTER_BEGIN, another_takes_over)
     engine.advance(100)
     stale.turn()
     engine.nodes.insert(0, stale)
@@ -65,7 +65,7 @@ def test_a_worker_that_was_fenced_goes_on_well() -> None:
         engine.advance(SESSION_MS + 1)
         engine.live("w2")
 
-    stale.interruptions.on(Point.BEFORE_POSITIONS, another_takes_over)
+    stale.interruptions.on(Point.AFTER_BEGIN, another_takes_over)
     engine.arm(actors[0], "one")
     stale.turn()
     engine.nodes.insert(0, stale)

@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from tests.unit.runtime.engine import COMMANDS, EVENTS, NAMES, STATE, Engine, Node
+from tocsin.adapters.memory.transaction import TIMEOUT_MS
 from tocsin.app.topology import TOPOLOGY
 from tocsin.core.events import Armed, CommandsLost
 from tocsin.core.values import Offset
@@ -83,6 +84,7 @@ def test_a_step_that_was_aborted_is_no_sign_of_a_lost_state_topic() -> None:
     node = engine.live("w")
     engine.arm("a")
     node.crash_at(Point.BEFORE_POSITIONS)
+    engine.advance(TIMEOUT_MS + 1)
     engine.live("w2")
     engine.until(engine.delivered)
     assert engine.answers() == {0: 1}

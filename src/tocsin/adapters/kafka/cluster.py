@@ -1,6 +1,5 @@
 """Questions to the brokers, each with a bound."""
 
-import time
 from collections.abc import Sequence
 
 from confluent_kafka import (
@@ -18,11 +17,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from tocsin.adapters.kafka import config
 from tocsin.adapters.kafka.answers import ANSWER_S_MAX, NoLeader, NoSuchTopic, answer, refusal
 from tocsin.core.values import Offset
-from tocsin.ports import Bounds, Cluster, TopicState, Unreachable
-
-#: Longest wait for a pending transaction to be decided; the caller asks again.
-STABLE_S_MAX = 5.0
-STABLE_S_PAUSE = 0.01
+from tocsin.ports import Bounds, Cluster, TopicState
 
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -67,21 +62,20 @@ class KafkaCluster(Cluster):
             raise
         return {p: Bounds(start[p], stable[p], end[p]) for p in partitions}
 
-    def committed(self, group: str, topic: str, partition: int) -> Offset | None:
-        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
-        until = time.monotonic() + STABLE_S_MAX
-        while True:
-            futures = self._admin.list_consumer_group_offsets(
-                [asked], require_stable=True, request_timeout=ANSWER_S_MAX
-            )
-            found = answer(futures[group]).topic_partitions[0]
+    def committed(
+        self, group: str, topic: str, partitions: Sequence[int]
+    ) -> dict[int, Offset | None]:
+        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p) for p in partitions])
+        futures = self._admin.list_consumer_group_offsets(
+            [asked], require_stable=True, request_timeout=ANSWER_S_MAX
+        )
+        committed: dict[int, Offset | None] = {}
+        for found in answer(futures[group]).topic_partitions:
             if found.error is None:
-                return Offset(found.offset) if found.offset >= 0 else None
-            if found.error.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
+                committed[found.partition] = Offset(found.offset) if found.offset >= 0 else None
+            elif found.error.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
                 raise refusal(KafkaException(found.error))
-            if time.monotonic() >= until:
-                raise Unreachable(f"a transaction on the offset of {topic}[{partition}] is pending")
-            time.sleep(STABLE_S_PAUSE)
+        return committed
 
     def close(self) -> None:
         del self._admin

@@ -40,6 +40,7 @@ COMMIT_TRIES_BLIND = 4
 METADATA_S_MAX = 1.0
 FLUSH_S_MAX = 1.0
 DISCARD_S_MAX = 1.0
+REPORTS_S_MAX = 0.1
 #: A full queue is waited for this often, this long each time.
 QUEUE_WAITS_MAX = 50
 QUEUE_WAIT_S = 0.1
@@ -213,6 +214,8 @@ class KafkaTransaction(Transaction):
 
     def _explained(self, code: int, message: str) -> Aborted:
         """Return the failure with the topics that refused, as far as anybody says."""
+        if not self._refusing:  # it can fail a moment before the reports that say why
+            self._open_producer().poll(REPORTS_S_MAX)
         refusing = {topic for topic, permanent in self._refusing.items() if permanent}
         suspected = self._refusing.keys() - refusing
         if not refusing and (suspected or code in BATCH_WIDE):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tocsin.adapters.memory.broker import MemoryBroker, NoSuchTopic
 from tocsin.core.values import Offset
-from tocsin.ports import Bounds, Cluster, TopicState, Unreachable
+from tocsin.ports import Bounds, Cluster, TopicState
 
 
 class MemoryCluster(Cluster):
@@ -29,11 +29,13 @@ class MemoryCluster(Cluster):
             for p, log in logs.items()
         }
 
-    def committed(self, group: str, topic: str, partition: int) -> Offset | None:
+    def committed(
+        self, group: str, topic: str, partitions: Sequence[int]
+    ) -> dict[int, Offset | None]:
         self._broker.faults.before("cluster.committed")
-        if self._broker.pending(group, topic, partition):
-            raise Unreachable(f"a transaction on the offset of {topic}[{partition}] is pending")
-        return self._broker.group(group, 0).offsets.get((topic, partition))
+        offsets = self._broker.group(group, 0).offsets
+        decided = [p for p in partitions if not self._broker.pending(group, topic, p)]
+        return {p: offsets.get((topic, p)) for p in decided}
 
     def close(self) -> None:
         pass
