@@ -4,7 +4,9 @@ from tocsin.app.processors.outcome import effects_of, settle
 from tocsin.core.commands import Arm, Cancel, Destroy, ServiceCommand
 from tocsin.core.decide import decide, decide_all, refused
 from tocsin.core.errors import Reason, Refusal
-from tocsin.core.events import Refused
+from tocsin.core.events import Destroyed, Refused, name_of
+from tocsin.core.evolve import evolve
+from tocsin.core.naming import beginning
 from tocsin.core.partitioning import partition_of
 from tocsin.core.rules import check_actor, check_room
 from tocsin.dataflow import BuryCommand, Change, Effect, Incoming, Note, Record, Turn, View
@@ -37,8 +39,8 @@ def refuse(record: Record, event: Refused) -> list[Effect]:
 def _answer(
     actor: str, command: ServiceCommand, record: Record, view: View, turn: Turn
 ) -> list[Effect]:
-    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.all):
-        return _answer_for_all(actor, command, record, view, turn)
+    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.reminder is None):
+        return _answer_for_several(actor, command, record, view, turn)
     reminder = view.reminder(actor, command.reminder or "")
     if reminder is None:
         armed = view.armed(actor)
@@ -52,20 +54,30 @@ def _answer(
     return effects_of(settle(event, reminder, turn), actor, reminder, record.offset, answer=True)
 
 
-def _answer_for_all(
+def _answer_for_several(
     actor: str, command: Cancel | Destroy, record: Record, view: View, turn: Turn
 ) -> list[Effect]:
-    reminders = view.reminders(actor)
+    start = "" if isinstance(command, Destroy) else beginning(command)
+    reminders = view.reminders(actor, start)
     if not reminders:
         _check_partition(record, turn)
-    *others, last = decide_all(reminders, command)
+    *others, last = decide_all(reminders, command, turn.limits)
     if isinstance(last, Refused):
         return refuse(record, last)
     effects: list[Effect] = [
         Note(record.key, event, record.offset, answer=False) for event in others
     ]
     effects.append(Note(record.key, last, record.offset, answer=True))
-    effects += [Change(actor, gone.spec.reminder, gone, None) for gone in reminders]
+    if isinstance(last, Destroyed):
+        effects += [Change(actor, gone.spec.reminder, gone, None) for gone in reminders]
+        return effects
+    events = {name_of(event): event for event in (*others, last)}
+    for before in reminders:
+        name = before.spec.reminder
+        event = events.get(name)
+        after = before if event is None else evolve(before, event)
+        if after is not before:
+            effects.append(Change(actor, name, before, after))
     return effects
 
 

@@ -39,8 +39,9 @@ def effects_of(
             )
     effects.append(Note(actor.encode(), event, command, answer))
     if after is not reminder:
-        name = after.spec.reminder if after is not None else reminder.spec.reminder
-        effects.append(Change(actor, name, reminder, after))
+        one = after if after is not None else reminder
+        assert one is not None, "they differ"
+        effects.append(Change(actor, one.spec.reminder, reminder, after))
     return effects
 
 

@@ -15,10 +15,12 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
     Refused,
+    Unchanged,
     Undeliverable,
 )
 from tocsin.core.reminder import Reminder, Spec
@@ -71,6 +73,8 @@ specs = st.builds(
     headers=headers,
     to=st.none() | texts,
     traceparent=traceparents,
+    after=st.none() | durations,
+    at=st.none() | instants,
 )
 reminders = st.builds(Reminder, specs, occurrences, instants)
 step_records = st.builds(
@@ -109,9 +113,25 @@ events: st.SearchStrategy[Event] = st.one_of(
         anchor=instants,
         every=st.none() | durations,
         previous=ended,
+        after=st.none() | durations,
+        at=st.none() | instants,
+    ),
+    st.builds(
+        Kept,
+        reminder=names,
+        version=versions,
+        occurrence=occurrences,
+        due=instants,
+        reason=st.sampled_from(Unchanged),
     ),
     st.builds(Cancelled, reminder=names, version=versions, occurrence=occurrences, due=instants),
-    st.builds(NothingCancelled, reminder=st.none() | names),
+    st.builds(
+        NothingCancelled,
+        reminder=st.none() | names,
+        operation=st.none() | texts,
+        prefix=st.none() | texts,
+        raw=st.booleans(),
+    ),
     st.builds(Undeliverable, fired=fired, target=texts, error=texts),
     st.builds(Destroyed, reminders=st.integers(0, 10_000)),
     st.builds(
@@ -144,6 +164,8 @@ arms = st.builds(
     to=st.none() | texts,
     if_absent=st.booleans(),
     if_version=st.none() | versions,
+    if_earlier=st.booleans(),
+    if_changed=st.booleans(),
     traceparent=traceparents,
 )
 #: Commands as they may come; not all are within the rules.
@@ -164,6 +186,9 @@ commands: st.SearchStrategy[ServiceCommand] = st.one_of(
         offset=offsets,
         appended=_appended,
         reminder=st.none() | names | texts,
+        operation=st.none() | texts,
+        prefix=st.none() | texts,
+        raw=st.booleans(),
         all=st.booleans(),
         if_version=st.none() | versions,
     ),

@@ -16,6 +16,7 @@ from tocsin.core.events import (
     Destroyed,
     Event,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
     Refused,
@@ -144,7 +145,7 @@ def _answer(event: Event) -> Answer:
             return Answer("destroyed", count=event.reminders)
         case Refused():
             return Answer("refused", event.reminder, reason=event.reason.value)
-        case Undeliverable() | CommandsLost():
+        case Kept() | Undeliverable() | CommandsLost():
             return Answer(type(event).__name__)
 
 

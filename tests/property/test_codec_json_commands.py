@@ -117,6 +117,9 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
         case Cancel():
             fields = {
                 "reminder": command.reminder,
+                "operation": command.operation,
+                "prefix": command.prefix,
+                "raw": command.raw,
                 "all": command.all,
                 "if_version": command.if_version,
             }
@@ -142,6 +145,8 @@ def arm_fields(arm: Arm) -> dict[str, Any]:
         "headers": headers,
         "to": arm.to,
         "if_absent": arm.if_absent,
+        "if_earlier": arm.if_earlier,
+        "if_changed": arm.if_changed,
     }
 
 

@@ -26,6 +26,7 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
@@ -60,7 +61,7 @@ def name_of(event: Event) -> str | None:
             return spec.reminder
         case Undeliverable(fired=fired):
             return fired.reminder
-        case Moved() | Cancelled() | Fired():
+        case Moved() | Cancelled() | Fired() | Kept():
             return event.reminder
         case NothingCancelled() | Destroyed() | Refused() | CommandsLost():
             return None
@@ -88,8 +89,8 @@ def folded(events: Iterable[Event], state: State | None = None) -> State:
 
 def answers(state: State, command: ServiceCommand, now: int) -> tuple[Event, ...]:
     """Return what an actor in this state answers."""
-    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.all):
-        return decide_all([state[name] for name in sorted(state)], command)
+    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.reminder is None):
+        return decide_all([state[name] for name in sorted(state)], command, LIMITS)
     return decide(state.get(command.reminder or ""), command, EpochMs(now), LIMITS)
 
 

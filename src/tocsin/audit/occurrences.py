@@ -13,6 +13,7 @@ from msgspec import Struct
 from tocsin.audit.findings import Findings, Kind, Place
 from tocsin.audit.fold import Entry, Fold
 from tocsin.codec.events import Stamp
+from tocsin.core.commands import Cancel
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
@@ -22,15 +23,17 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
     Refused,
     Undeliverable,
 )
 from tocsin.core.events import Kind as FireKind
+from tocsin.core.naming import is_meant
 from tocsin.core.reminder import Reminder
 from tocsin.core.time_text import INSTANT_MS_MAX
-from tocsin.core.values import EpochMs, Version
+from tocsin.core.values import EpochMs, Offset, Version
 
 #: Ended versions that are remembered.
 ENDED_MAX = 10_000
@@ -45,21 +48,6 @@ class _End(Struct, frozen=True):
     #: The last occurrence that went out; None: none did, at the end.
     fired: int | None
     how: str
-
-
-def name_of(event: Event) -> str | None:
-    """Return the reminder that `event` is about."""
-    match event:
-        case Armed(spec=spec):
-            return spec.reminder
-        case Undeliverable(fired=fired):
-            return fired.reminder
-        case Fired() | Moved() | Cancelled() | NothingCancelled() | Refused():
-            return event.reminder
-        case Destroyed() | CommandsLost():
-            return None
-        case _:
-            assert_never(event)
 
 
 class Occurrences:
@@ -92,8 +80,11 @@ class Occurrences:
                 before = self._cancel(place, actor, before, event)
             case Destroyed():
                 self._destroy(place, actor, event)
+            case Kept():
+                self._keep(place, actor, before, event)
+                return None
             case NothingCancelled():
-                self._nothing(place, actor, before)
+                self._nothing(place, actor, before, event)
                 return None
             case Refused():
                 self._refuse(place, before, event)
@@ -286,10 +277,30 @@ class Occurrences:
             spec = entry.reminder.spec
             self._remember(actor, spec.reminder, spec.version, None, "was destroyed")
 
-    def _nothing(self, place: Place, actor: str, before: Entry | None) -> None:
+    def _keep(self, place: Place, actor: str, before: Entry | None, kept: Kept) -> None:
+        """Check that a condition was held against what is armed."""
+        armed = Ended(version=kept.version, occurrence=kept.occurrence, due=kept.due)
+        if before is None and self._fold.may_be_older(actor, kept.reminder, kept.version):
+            self._fold.adopt(actor, kept.reminder, kept.version, kept.occurrence, kept.due)
+        elif before is None or armed != _open(before.reminder):
+            said = "nothing is" if before is None else _said(before.reminder)
+            text = f"kept as if occurrence {kept.occurrence} of version {kept.version}, due at "
+            self._add(Kind.CONTRADICTION, place, f"{text}{kept.due}, were armed: {said}")
+
+    def _nothing(
+        self, place: Place, actor: str, before: Entry | None, event: NothingCancelled
+    ) -> None:
         armed = [before] if before is not None else []
         if place.reminder is None:
-            armed = self._fold.of_actor(actor)
+            asked = Cancel(
+                offset=Offset(0),
+                appended=None,
+                operation=event.operation,
+                prefix=event.prefix,
+                raw=event.raw,
+            )
+            live = self._fold.of_actor(actor)
+            armed = [entry for entry in live if is_meant(entry.reminder.spec.reminder, asked)]
         if armed:
             text = f"a cancel found nothing, but {_said(armed[0].reminder)} is armed"
             self._add(Kind.CONTRADICTION, place, text)
@@ -312,11 +323,7 @@ class Occurrences:
             self._add(Kind.UNARMED, place, text)
             return None
         reminder = before.reminder
-        if (ended.version, ended.occurrence, ended.due) != (
-            reminder.spec.version,
-            reminder.occurrence,
-            reminder.due,
-        ):
+        if ended != _open(reminder):
             text = f"it ends occurrence {ended.occurrence} of version {ended.version}, due at "
             self._add(Kind.TILING, place, f"{text}{ended.due}; open is {_said(reminder)}")
         return before
@@ -343,6 +350,10 @@ def _slot_after(reminder: Reminder, fired: Fired) -> tuple[int | None, EpochMs |
     if every is None or fired.due + every > INSTANT_MS_MAX:
         return None, None
     return fired.occurrence + 1, EpochMs(fired.due + every)
+
+
+def _open(reminder: Reminder) -> Ended:
+    return Ended(version=reminder.spec.version, occurrence=reminder.occurrence, due=reminder.due)
 
 
 def _said(reminder: Reminder) -> str:

@@ -154,7 +154,7 @@ def _fields(stored: Reminder, entry: Entry) -> Iterable[tuple[str, object, objec
     yield "due", stored.due, folded.due
     known = {"reminder", "version"}
     if entry.timed:
-        known |= {"anchor", "every"}
+        known |= {"anchor", "every", "after", "at"}
     for field in folded.spec.__struct_fields__:
         if entry.whole or field in known:
             yield field, getattr(stored.spec, field), getattr(folded.spec, field)

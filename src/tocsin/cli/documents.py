@@ -19,6 +19,7 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
     Refused,
@@ -124,6 +125,14 @@ def body_document(event: Event) -> Document:
                 "every": event.every,
                 "previous": _ended(event.previous),
             }
+        case Kept():
+            return {
+                "reminder": event.reminder,
+                "version": event.version,
+                "occurrence": event.occurrence,
+                "due": event.due,
+                "reason": event.reason,
+            }
         case Cancelled():
             return {
                 "reminder": event.reminder,
@@ -132,7 +141,12 @@ def body_document(event: Event) -> Document:
                 "due": event.due,
             }
         case NothingCancelled():
-            return {"reminder": event.reminder}
+            return {
+                "reminder": event.reminder,
+                "operation": event.operation,
+                "prefix": event.prefix,
+                "raw": event.raw,
+            }
         case Fired():
             return _fired(event)
         case Undeliverable():

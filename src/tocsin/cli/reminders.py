@@ -133,6 +133,22 @@ def arm(  # noqa: PLR0913  one parameter for each option
         ),
     ] = False,
     if_version: IfVersion = None,
+    if_earlier: Annotated[
+        bool,
+        typer.Option(
+            "--if-earlier",
+            help="Only if the new due is earlier than the armed one: one alarm for a queue.",
+            rich_help_panel=_CONDITIONS,
+        ),
+    ] = False,
+    if_changed: Annotated[
+        bool,
+        typer.Option(
+            "--if-changed",
+            help="Only if schedule, payload or options differ: for start-up code.",
+            rich_help_panel=_CONDITIONS,
+        ),
+    ] = False,
     no_wait: NoWait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
@@ -160,6 +176,8 @@ def arm(  # noqa: PLR0913  one parameter for each option
         "to": to,
         "if_absent": if_absent,
         "if_version": if_version,
+        "if_earlier": if_earlier,
+        "if_changed": if_changed,
     }
     _ask(
         run,
@@ -204,32 +222,49 @@ def move(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def cancel(
+def cancel(  # noqa: PLR0913  one parameter for each option
     ctx: typer.Context,
     actor: Actor,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
     *,
+    operation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="All of this operation, with and without a key."),
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="All under it: names that go on at a `:` or `/`."),
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="With --prefix: whatever begins with these letters.")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="All reminders of the actor.")] = False,
     if_version: IfVersion = None,
     no_wait: NoWait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Disarm a reminder, or all of an actor. It is no error when nothing is armed.
+    """Disarm a reminder, or several of an actor. It is no error when nothing is armed.
 
     For example:
 
       tocsin cancel order/4711 pay
 
+      tocsin cancel order/4711 --operation pay
+
       tocsin cancel order/4711 --all
     """
-    if everything == (name is not None):
-        raise typer.BadParameter("give a NAME, or --all for every reminder of the actor")
+    given = (name is not None, operation is not None, prefix is not None, everything)
+    if sum(given) != 1:
+        raise typer.BadParameter("give one of NAME, --operation, --prefix, --all")
     run = session(ctx)
     _ask(
         run,
         lambda client, wait: client.cancel(
             run.name(actor),
             None if name is None else run.name(name),
+            operation=None if operation is None else run.name(operation),
+            prefix=None if prefix is None else run.name(prefix),
+            raw=raw,
             all=everything,
             if_version=if_version,
             wait=wait,

@@ -13,10 +13,12 @@ from tocsin.core.events import (
     Destroyed,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
     Refused,
+    Unchanged,
     Undeliverable,
 )
 from tocsin.core.time_text import TimeTextError, format_duration, format_instant
@@ -48,9 +50,13 @@ def sentence(event: Event) -> str:
                 f"cancelled {safe(event.reminder)}, version {event.version}, occurrence"
                 f" {event.occurrence}, due {instant(event.due)}"
             )
-        case NothingCancelled(reminder=name):
-            what = "the actor has no reminder" if name is None else f"{safe(name)} is not armed"
-            return f"nothing to cancel: {what}"
+        case Kept():
+            return (
+                f"kept {safe(event.reminder)}, version {event.version}, due {instant(event.due)}:"
+                f" {_UNCHANGED[event.reason]}"
+            )
+        case NothingCancelled():
+            return f"nothing to cancel: {_nothing(event)}"
         case Fired():
             return _fired(event)
         case Undeliverable(fired=fired, target=target, error=error):
@@ -68,6 +74,23 @@ def sentence(event: Event) -> str:
             return f"commands {event.first} to {event.last} were lost before they could be read"
         case _:
             assert_never(event)
+
+
+_UNCHANGED = {
+    Unchanged.SAME: "schedule, payload and options are the same",
+    Unchanged.NOT_EARLIER: "the new due is not earlier",
+}
+
+
+def _nothing(event: NothingCancelled) -> str:
+    if event.reminder is not None:
+        return f"{safe(event.reminder)} is not armed"
+    if event.operation is not None:
+        return f"the actor has no reminder of operation {safe(event.operation)}"
+    if event.prefix is not None:
+        word = "that begins with" if event.raw else "under"
+        return f"the actor has no reminder {word} {safe(event.prefix)}"
+    return "the actor has no reminder"
 
 
 def instant(ms: int | None) -> str:

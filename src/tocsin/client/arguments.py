@@ -59,6 +59,10 @@ class ArmOptions(MoveOptions, total=False):
     to: str | None
     #: Only while nothing is armed under the name.
     if_absent: bool
+    #: Only if the new due is earlier than the armed one: one alarm for a whole queue.
+    if_earlier: bool
+    #: Only if schedule, payload or options differ from what is armed: for start-up code.
+    if_changed: bool
     #: W3C trace context that goes along with each delivery.
     traceparent: str | None
 
@@ -80,6 +84,8 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
         to=_optional_text("to", options.get("to")),
         if_absent=bool(options.get("if_absent", False)),
         if_version=_version(options.get("if_version")),
+        if_earlier=bool(options.get("if_earlier", False)),
+        if_changed=bool(options.get("if_changed", False)),
         traceparent=_optional_text("traceparent", options.get("traceparent")),
     )
 
@@ -97,12 +103,23 @@ def move(reminder: str, options: MoveOptions) -> Move:
     )
 
 
-def cancel(reminder: str | None, *, all_of_actor: bool, if_version: int | None) -> Cancel:
+def cancel(
+    reminder: str | None,
+    *,
+    operation: str | None = None,
+    prefix: str | None = None,
+    raw: bool = False,
+    all_of_actor: bool = False,
+    if_version: int | None = None,
+) -> Cancel:
     """Return the command that cancels."""
     return Cancel(
         offset=_NOWHERE,
         appended=None,
         reminder=_optional_text("reminder", reminder),
+        operation=_optional_text("operation", operation),
+        prefix=_optional_text("prefix", prefix),
+        raw=raw,
         all=all_of_actor,
         if_version=_version(if_version),
     )

@@ -101,6 +101,9 @@ class Client:
         actor: str,
         reminder: str | None = ...,
         *,
+        operation: str | None = ...,
+        prefix: str | None = ...,
+        raw: bool = ...,
         all: bool = ...,
         if_version: int | None = ...,
         wait: Literal[False] = ...,
@@ -111,6 +114,9 @@ class Client:
         actor: str,
         reminder: str | None = ...,
         *,
+        operation: str | None = ...,
+        prefix: str | None = ...,
+        raw: bool = ...,
         all: bool = ...,
         if_version: int | None = ...,
         wait: Wait,
@@ -120,15 +126,29 @@ class Client:
         actor: str,
         reminder: str | None = None,
         *,
+        operation: str | None = None,
+        prefix: str | None = None,
+        raw: bool = False,
         all: bool = False,  # noqa: A002  the name on the wire
         if_version: int | None = None,
         wait: Wait = False,
     ) -> Handle | Answer:
-        """Disarm a reminder by its exact name, or `all` of the actor's. Absent is no error."""
+        """Disarm a reminder by its exact name, or several. Absent is no error.
+
+        Several are those of an `operation`, those under a `prefix` (`raw`: those that begin with
+        it), or `all` of the actor's.
+        """
         return self._ask(
             actor,
             reminder,
-            lambda: arguments.cancel(reminder, all_of_actor=all, if_version=if_version),
+            lambda: arguments.cancel(
+                reminder,
+                operation=operation,
+                prefix=prefix,
+                raw=raw,
+                all_of_actor=all,
+                if_version=if_version,
+            ),
             wait,
         )
 

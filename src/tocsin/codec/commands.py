@@ -82,6 +82,8 @@ def encode_command(command: ServiceCommand) -> bytes:
                     maybe_text(command.to),
                     boolean(command.if_absent),
                     maybe_long(command.if_version),
+                    boolean(command.if_earlier),
+                    boolean(command.if_changed),
                 )
             )
         case Move():
@@ -100,6 +102,9 @@ def encode_command(command: ServiceCommand) -> bytes:
                 (
                     head("tocsin.commands.Cancel"),
                     maybe_text(command.reminder),
+                    maybe_text(command.operation),
+                    maybe_text(command.prefix),
+                    boolean(command.raw),
                     boolean(command.all),
                     maybe_long(command.if_version),
                 )
@@ -127,6 +132,8 @@ def _decode_arm(
         target, at = read_maybe_text(value, at)
         if_absent, at = read_boolean(value, at)
         if_version, at = read_maybe_long(value, at)
+        if_earlier, at = read_boolean(value, at)
+        if_changed, at = read_boolean(value, at)
     except (IndexError, UnicodeDecodeError, Undecodable) as error:
         raise _undecodable(value, error) from error
     if at != len(value):
@@ -144,6 +151,8 @@ def _decode_arm(
         to=target,
         if_absent=if_absent,
         if_version=None if if_version is None else Version(if_version),
+        if_earlier=if_earlier,
+        if_changed=if_changed,
         traceparent=traceparent,
     )
 

@@ -31,10 +31,12 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
     Refused,
+    Unchanged,
     Undeliverable,
 )
 from tocsin.core.values import EpochMs, Offset
@@ -105,12 +107,23 @@ def _body(event: Event, stamped: bytes) -> bytes:
                     often(event.anchor),
                     maybe_long(event.every),
                     _ended(event.previous),
+                    maybe_long(event.after),
+                    maybe_long(event.at),
                 )
             )
+        case Kept():
+            return text(event.reminder) + _ended(event) + text(event.reason)
         case Cancelled():
             return text(event.reminder) + _ended(event)
         case NothingCancelled():
-            return maybe_text(event.reminder)
+            return b"".join(
+                (
+                    maybe_text(event.reminder),
+                    maybe_text(event.operation),
+                    maybe_text(event.prefix),
+                    boolean(event.raw),
+                )
+            )
         case Undeliverable():
             return b"".join((stamped, _fired(event.fired), text(event.target), text(event.error)))
         case Destroyed():
@@ -150,7 +163,7 @@ def _fired(fired: Fired) -> bytes:
     )
 
 
-def _ended(ended: Ended | Cancelled) -> bytes:
+def _ended(ended: Ended | Cancelled | Kept) -> bytes:
     return long(ended.version) + often(ended.occurrence) + often(ended.due)
 
 
@@ -173,6 +186,10 @@ def _moved(record: Record) -> Moved:
     return Moved(**{**record, "previous": Ended(**record["previous"])})
 
 
+def _kept(record: Record) -> Kept:
+    return Kept(**{**record, "reason": Unchanged(record["reason"])})
+
+
 def _fired_of(record: Record) -> Fired:
     return Fired(**{**record, "kind": Kind(record["kind"])})
 
@@ -191,6 +208,7 @@ def _refused(record: Record) -> Refused:
 _BUILD: Final[Mapping[str, Callable[[Any], Event]]] = {
     "tocsin.events.Armed": _armed,
     "tocsin.events.Moved": _moved,
+    "tocsin.events.Kept": _kept,
     "tocsin.events.Cancelled": lambda record: Cancelled(**record),
     "tocsin.events.NothingCancelled": lambda record: NothingCancelled(**record),
     "tocsin.events.Fired": _fired_of,

@@ -36,9 +36,11 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "to",
         "if_absent",
         "if_version",
+        "if_earlier",
+        "if_changed",
     ),
     "move": ("reminder", "at", "after", "every", "if_version"),
-    "cancel": ("reminder", "all", "if_version"),
+    "cancel": ("reminder", "operation", "prefix", "raw", "all", "if_version"),
     "fire": ("reminder",),
     "destroy": (),
 }
@@ -77,6 +79,8 @@ def decode_json(
                 to=_text(fields, "to"),
                 if_absent=_flag(fields, "if_absent"),
                 if_version=_version(fields),
+                if_earlier=_flag(fields, "if_earlier"),
+                if_changed=_flag(fields, "if_changed"),
                 traceparent=traceparent,
             )
         case "move":
@@ -94,6 +98,9 @@ def decode_json(
                 offset=offset,
                 appended=appended,
                 reminder=_text(fields, "reminder"),
+                operation=_text(fields, "operation"),
+                prefix=_text(fields, "prefix"),
+                raw=_flag(fields, "raw"),
                 all=_flag(fields, "all"),
                 if_version=_version(fields),
             )

@@ -39,8 +39,9 @@ PROGRESS: Final = "tocsin.state.Progress"
 STEP: Final = "tocsin.state.Step"
 
 _DUE_KEY_END = HEAD_SIZE + DUE_KEY_SIZE
-#: How a record ends whose spec has no content type, headers, target, trace context: the most do.
-_NOTHING_ELSE = NULL + EMPTY + NULL + NULL
+#: How a record ends whose spec has no content type, headers, target, trace context, past
+#: instant: the most do.
+_NOTHING_ELSE = NULL + EMPTY + NULL + NULL + NULL
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -153,11 +154,13 @@ def _spec_body(spec: Spec) -> bytes:
             long(spec.version),
             often(spec.anchor),
             maybe_long(spec.every),
+            maybe_long(spec.after),
             blob(spec.payload),
             maybe_text(spec.content_type),
             header_array(spec.headers),
             maybe_text(spec.to),
             maybe_text(spec.traceparent),
+            maybe_long(spec.at),
         )
     )
 
@@ -198,8 +201,9 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
     version, at = read_long(value, at)
     anchor, at = read_instant(value, at)
     every, at = read_maybe_long(value, at)
+    after, at = read_maybe_long(value, at)
     payload, at = read_blob(value, at)
-    content_type = target = traceparent = None
+    content_type = target = traceparent = asked = None
     armed_headers: tuple[Header, ...] = ()
     if value[at:] == _NOTHING_ELSE:
         at += len(_NOTHING_ELSE)
@@ -208,6 +212,7 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
         armed_headers, at = read_header_array(value, at)
         target, at = read_maybe_text(value, at)
         traceparent, at = read_maybe_text(value, at)
+        asked, at = read_maybe_long(value, at)
     spec = Spec(
         reminder=name,
         version=Version(version),
@@ -218,6 +223,8 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
         headers=armed_headers,
         to=target,
         traceparent=traceparent,
+        after=None if after is None else DurationMs(after),
+        at=None if asked is None else EpochMs(asked),
     )
     return spec, at
 

@@ -30,6 +30,10 @@ class Arm(Command, frozen=True, kw_only=True):
     to: str | None = None
     if_absent: bool = False
     if_version: Version | None = None
+    #: Nothing happens unless the new due is earlier than the armed one.
+    if_earlier: bool = False
+    #: Nothing happens while schedule, payload and options are the same as armed.
+    if_changed: bool = False
     #: W3C trace context of the command record.
     traceparent: str | None = None
 
@@ -45,9 +49,15 @@ class Move(Command, frozen=True, kw_only=True):
 
 
 class Cancel(Command, frozen=True, kw_only=True):
-    """Disarm one reminder by its exact name, or all of the actor's."""
+    """Disarm one reminder by its exact name, several by what their names share, or all."""
 
     reminder: str | None = None
+    #: All names of this operation, with and without a key.
+    operation: str | None = None
+    #: All names under it: see core.naming.
+    prefix: str | None = None
+    #: With `prefix`: names that merely begin with the same letters as well.
+    raw: bool = False
     all: bool = False
     if_version: Version | None = None
 

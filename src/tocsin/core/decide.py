@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from tocsin.core.commands import Arm, Cancel, Destroy, Fire, FireDue, Move, ServiceCommand
+from tocsin.core.conditions import asked, unchanged
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import (
     Armed,
@@ -15,12 +16,15 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
     Refused,
+    Unchanged,
 )
 from tocsin.core.limits import Limits
+from tocsin.core.naming import is_meant
 from tocsin.core.recurrence import newest_due, slot_after
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
@@ -37,7 +41,7 @@ def decide(
 ) -> tuple[Event, ...]:
     """Return what `command` does to the one reminder that it names; never empty.
 
-    For Cancel of all and Destroy, see `decide_all`.
+    For Cancel of several and Destroy, see `decide_all`.
     """
     try:
         match command:
@@ -50,24 +54,37 @@ def decide(
             case Fire():
                 return (_fire(reminder, command, now, limits),)
             case Destroy():
-                return decide_all(() if reminder is None else (reminder,), command)
+                return decide_all(() if reminder is None else (reminder,), command, limits)
             case _:
                 assert_never(command)
     except Refusal as refusal:
         return (refused(refusal, command),)
 
 
-def decide_all(reminders: Sequence[Reminder], command: Cancel | Destroy) -> tuple[Event, ...]:
-    """Return what `command` does to an actor with these `reminders`; never empty."""
+def decide_all(
+    reminders: Sequence[Reminder], command: Cancel | Destroy, limits: Limits
+) -> tuple[Event, ...]:
+    """Return what `command` does to an actor with these `reminders`; never empty.
+
+    A Cancel may be given only those whose names begin as `naming.beginning` says.
+    """
     if isinstance(command, Destroy):
         return (Destroyed(reminders=len(reminders)),)
     try:
-        check_cancel(command)
+        check_cancel(command, limits)
     except Refusal as refusal:
         return (refused(refusal, command),)
-    if not reminders:
-        return (NothingCancelled(reminder=None),)
-    return tuple(_cancelled(reminder) for reminder in reminders)
+    meant = [reminder for reminder in reminders if is_meant(reminder.spec.reminder, command)]
+    if not meant:
+        return (
+            NothingCancelled(
+                reminder=None,
+                operation=command.operation,
+                prefix=command.prefix,
+                raw=command.raw,
+            ),
+        )
+    return tuple(_cancelled(reminder) for reminder in meant)
 
 
 def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tuple[Event, ...]:
@@ -110,7 +127,7 @@ def refused(refusal: Refusal, command: ServiceCommand | None) -> Refused:
     )
 
 
-def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> Armed:
+def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> Armed | Kept:
     check_arm(arm, limits)
     if arm.if_absent and reminder is not None:
         raise Refusal(
@@ -129,6 +146,7 @@ def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> A
             )
         _check_version(reminder, arm.if_version)
     due = _first_due(arm, now)
+    after, at = asked(arm, due)
     spec = Spec(
         reminder=arm.reminder,
         version=Version(arm.offset),
@@ -139,9 +157,15 @@ def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> A
         headers=arm.headers,
         to=arm.to,
         traceparent=arm.traceparent,
+        after=after,
+        at=at,
     )
     if reminder is None:
         return Armed(spec=spec)
+    if arm.if_earlier or arm.if_changed:
+        reason = unchanged(reminder, arm, spec)
+        if reason is not None:
+            return _kept(reminder, reason)
     return Armed(spec=spec, previous=_ended(reminder), replaced=reminder.due != due)
 
 
@@ -150,21 +174,23 @@ def _move(reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits) -
     armed = _check_armed(reminder, move.reminder)
     if move.if_version is not None:
         _check_version(armed, move.if_version)
+    due = _first_due(move, now)
+    after, at = asked(move, due)
     return Moved(
         reminder=move.reminder,
         version=Version(move.offset),
-        anchor=_first_due(move, now),
+        anchor=due,
         every=move.every if move.every is not None else armed.spec.every,
         previous=_ended(armed),
+        after=after,
+        at=at,
     )
 
 
 def _cancel(
     reminder: Reminder | None, cancel: Cancel, limits: Limits
 ) -> Cancelled | NothingCancelled:
-    check_cancel(cancel)
-    if cancel.reminder is not None:
-        check_name(cancel.reminder, limits)
+    check_cancel(cancel, limits)
     if reminder is None:
         return NothingCancelled(reminder=cancel.reminder)
     if cancel.if_version is not None:
@@ -229,6 +255,16 @@ def _check_version(armed: Reminder, version: Version) -> None:
 
 def _ended(reminder: Reminder) -> Ended:
     return Ended(version=reminder.spec.version, occurrence=reminder.occurrence, due=reminder.due)
+
+
+def _kept(reminder: Reminder, reason: Unchanged) -> Kept:
+    return Kept(
+        reminder=reminder.spec.reminder,
+        version=reminder.spec.version,
+        occurrence=reminder.occurrence,
+        due=reminder.due,
+        reason=reason,
+    )
 
 
 def _cancelled(reminder: Reminder) -> Cancelled:

@@ -4,6 +4,7 @@ Every resolved value is in the event: a fold reads no clock and computes no recu
 """
 
 from enum import StrEnum
+from typing import assert_never
 
 from msgspec import Struct
 
@@ -17,6 +18,15 @@ class Kind(StrEnum):
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
+
+
+class Unchanged(StrEnum):
+    """Why a command changed nothing. The values are on the wire: add, never rename."""
+
+    #: `if_changed`: schedule, payload and options are the same as armed.
+    SAME = "same"
+    #: `if_earlier`: the new due is not before the armed one.
+    NOT_EARLIER = "not_earlier"
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -45,6 +55,20 @@ class Moved(Struct, frozen=True, kw_only=True):
     anchor: EpochMs
     every: DurationMs | None
     previous: Ended
+    #: As in the Spec.
+    after: DurationMs | None = None
+    at: EpochMs | None = None
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """A command was sound and its condition did not hold: what is armed stays as it is."""
+
+    reminder: str
+    #: What is armed.
+    version: Version
+    occurrence: int
+    due: EpochMs
+    reason: Unchanged
 
 
 class Cancelled(Struct, frozen=True, kw_only=True):
@@ -59,8 +83,12 @@ class Cancelled(Struct, frozen=True, kw_only=True):
 class NothingCancelled(Struct, frozen=True, kw_only=True):
     """A Cancel found nothing. Not an error: what should be gone is gone."""
 
-    #: The exact name asked for; None for all of the actor.
+    #: The exact name asked for; None for several.
     reminder: str | None
+    #: As in the Cancel; without all three it was for all of the actor.
+    operation: str | None = None
+    prefix: str | None = None
+    raw: bool = False
 
 
 class Fired(Struct, frozen=True):
@@ -126,6 +154,7 @@ class CommandsLost(Struct, frozen=True, kw_only=True):
 Event = (
     Armed
     | Moved
+    | Kept
     | Cancelled
     | NothingCancelled
     | Fired
@@ -134,3 +163,18 @@ Event = (
     | Refused
     | CommandsLost
 )
+
+
+def name_of(event: Event) -> str | None:
+    """Return the reminder that `event` is about; None: none, or several."""
+    match event:
+        case Armed(spec=spec):
+            return spec.reminder
+        case Undeliverable(fired=fired):
+            return fired.reminder
+        case Fired() | Moved() | Kept() | Cancelled() | NothingCancelled() | Refused():
+            return event.reminder
+        case Destroyed() | CommandsLost():
+            return None
+        case _:
+            assert_never(event)

@@ -11,6 +11,7 @@ from tocsin.core.events import (
     Destroyed,
     Event,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
     Refused,
@@ -35,7 +36,7 @@ def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
             return None
         case Undeliverable(fired=fired):
             return _after_fire(reminder, fired)
-        case NothingCancelled() | Refused() | CommandsLost():
+        case Kept() | NothingCancelled() | Refused() | CommandsLost():
             return reminder
         case _:
             assert_never(event)
@@ -51,5 +52,12 @@ def _after_fire(reminder: Reminder | None, fired: Fired) -> Reminder | None:
 
 def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
     assert reminder is not None, "only an armed reminder is moved"
-    spec = replace(reminder.spec, version=moved.version, anchor=moved.anchor, every=moved.every)
+    spec = replace(
+        reminder.spec,
+        version=moved.version,
+        anchor=moved.anchor,
+        every=moved.every,
+        after=moved.after,
+        at=moved.at,
+    )
     return Reminder(spec, 0, moved.anchor)

@@ -24,6 +24,10 @@ class Spec(Struct, frozen=True, kw_only=True):
     #: Target topic; None is the default delivery topic.
     to: str | None
     traceparent: str | None
+    #: Delay that was asked for; without a due, that of the first slot. None: an instant was.
+    after: DurationMs | None = None
+    #: Instant that was asked for, where it was past then, so that it is not the anchor.
+    at: EpochMs | None = None
 
 
 class Reminder(Struct, frozen=True):
@@ -39,9 +43,3 @@ class Reminder(Struct, frozen=True):
 def next_due(reminder: Reminder) -> EpochMs | None:
     """Return the instant at which the engine has to look at `reminder` again; None: never."""
     return reminder.due
-
-
-def operation_and_key(name: str) -> tuple[str, str | None]:
-    """Split `operation` or `operation:key`; the key may hold colons, the operation none."""
-    operation, colon, key = name.partition(":")
-    return operation, key if colon else None

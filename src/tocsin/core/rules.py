@@ -56,6 +56,14 @@ def check_arm(arm: Arm, limits: Limits) -> None:
             arm.if_version,
             "if_absent and if_version exclude each other: give one",
         )
+    for field in ("if_earlier", "if_changed"):
+        if arm.if_absent and getattr(arm, field):
+            raise Refusal(
+                Reason.INVALID,
+                field,
+                True,  # noqa: FBT003  the field's value
+                f"if_absent and {field} exclude each other: leave out if_absent",
+            )
     if len(arm.payload) > limits.payload_bytes_max:
         raise _over("payload", len(arm.payload), "payload_bytes_max", limits.payload_bytes_max)
     if arm.content_type is not None and len(arm.content_type) > CONTENT_TYPE_CHARS_MAX:
@@ -84,16 +92,60 @@ def check_move(move: Move, limits: Limits) -> None:
         raise Refusal(Reason.INVALID, "at", None, "a move needs one of at, after, every")
 
 
-def check_cancel(cancel: Cancel) -> None:
-    """Check that a Cancel names exactly one thing."""
-    if cancel.all == (cancel.reminder is not None):
+def check_cancel(cancel: Cancel, limits: Limits) -> None:
+    """Check that a Cancel says what it means, once."""
+    given = [
+        field
+        for field in ("reminder", "operation", "prefix", "all")
+        if getattr(cancel, field) not in (None, False)
+    ]
+    if len(given) != 1:
+        field = given[1] if given else "reminder"
         raise Refusal(
-            Reason.INVALID, "reminder", cancel.reminder, "a cancel needs one of reminder, all"
+            Reason.INVALID,
+            field,
+            getattr(cancel, field),
+            "a cancel needs one of reminder, operation, prefix, all",
         )
-    if cancel.all and cancel.if_version is not None:
+    if cancel.reminder is not None:
+        check_name(cancel.reminder, limits)
+    elif cancel.if_version is not None:
         raise Refusal(
             Reason.INVALID, "if_version", cancel.if_version, "if_version goes with an exact name"
         )
+    if cancel.operation is not None:
+        _check_operation(cancel.operation, limits)
+    if cancel.prefix is not None:
+        _check_prefix(cancel.prefix, limits)
+    elif cancel.raw:
+        raise Refusal(
+            Reason.INVALID,
+            "raw",
+            True,  # noqa: FBT003  the field's value
+            "raw goes with a prefix: leave it out, or give prefix",
+        )
+
+
+def _check_operation(operation: str, limits: Limits) -> None:
+    if not operation or ":" in operation:
+        raise Refusal(
+            Reason.INVALID,
+            "operation",
+            operation,
+            "an operation is what stands before the colon of a name: give it without key and "
+            "colon, or use prefix",
+        )
+    if len(operation) > limits.name_chars_max:
+        raise _over("operation", len(operation), "name_chars_max", limits.name_chars_max)
+
+
+def _check_prefix(prefix: str, limits: Limits) -> None:
+    if not prefix:
+        raise Refusal(
+            Reason.INVALID, "prefix", prefix, "an empty prefix means everything: say all instead"
+        )
+    if len(prefix) > limits.name_chars_max:
+        raise _over("prefix", len(prefix), "name_chars_max", limits.name_chars_max)
 
 
 def check_room(armed: int, limits: Limits) -> None:

@@ -135,13 +135,14 @@ class TimerIndex:
         spec = self._store.get(RECORD + record_key(actor, SPEC, name))
         return None if spec is None else self._decode(spec, actor, name)
 
-    def reminders(self, actor: str) -> list[Reminder]:
-        """Return all reminders of the actor, by name."""
+    def reminders(self, actor: str, beginning: str = "") -> list[Reminder]:
+        """Return all reminders of the actor whose names begin so, by name."""
         found: dict[str, Reminder | None] = {}
-        for key, value in self._entries(RECORD + actor_prefix(actor) + SPEC):
+        for key, value in self._entries(RECORD + record_key(actor, SPEC, beginning)):
             name = parse_key(key[1:])[2]
             found[name] = self._decode(value, actor, name)
-        found.update(self._staged.get(actor, {}))
+        staged = self._staged.get(actor, {})
+        found.update((name, staged[name]) for name in staged if name.startswith(beginning))
         return [reminder for _, reminder in sorted(found.items()) if reminder is not None]
 
     def armed(self, actor: str) -> int:

@@ -21,7 +21,15 @@ PERIODS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({}), st.fixed_dictionaries({"every": st.sampled_from([100, 150, 1_000])})
 )
 EXTRAS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
-    [{}, {"to": "other"}, {"if_absent": True}, {"if_version": 3}, {"payload": {"x": 1}}]
+    [
+        {},
+        {"to": "other"},
+        {"if_absent": True},
+        {"if_version": 3},
+        {"if_earlier": True},
+        {"if_changed": True},
+        {"payload": {"x": 1}},
+    ]
 )
 
 
@@ -38,7 +46,7 @@ def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
     if kind == "arm":
         body |= draw(EXTRAS)
     if kind == "cancel" and draw(st.booleans()):
-        body = {"all": True}
+        body = draw(st.sampled_from([{"all": True}, {"operation": "pay"}, {"prefix": "pay:"}]))
     return {kind: body}
 
 

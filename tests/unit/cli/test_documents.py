@@ -22,10 +22,12 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
     Refused,
+    Unchanged,
     Undeliverable,
 )
 from tocsin.core.reminder import Spec
@@ -45,15 +47,27 @@ SPEC = Spec(
     to="orders",
     traceparent=None,
 )
+REFUSED = Refused(
+    reason=Reason.EXISTS, command="arm", reminder="pay", field="f", value="v", way_out="w"
+)
 EVENTS: list[Event] = [
     Armed(spec=SPEC, previous=ENDED, replaced=True),
     Moved(reminder="pay", version=Version(2), anchor=EpochMs(3), every=None, previous=ENDED),
     Cancelled(reminder="pay", version=Version(1), occurrence=2, due=EpochMs(3)),
+    Kept(
+        reminder="pay",
+        version=Version(1),
+        occurrence=2,
+        due=EpochMs(3),
+        reason=Unchanged.NOT_EARLIER,
+    ),
     NothingCancelled(reminder=None),
+    NothingCancelled(reminder=None, operation="pay"),
+    NothingCancelled(reminder=None, prefix="pay:", raw=True),
     FIRED,
     Undeliverable(fired=FIRED, target="orders", error="gone"),
     Destroyed(reminders=3),
-    Refused(reason=Reason.EXISTS, command="arm", reminder="pay", field="f", value="v", way_out="w"),
+    REFUSED,
     CommandsLost(first=Offset(1), last=Offset(2)),
 ]
 
@@ -110,7 +124,7 @@ def test_each_event_is_told_to_programs_and_to_people(event: Event) -> None:
 
 def test_a_key_that_is_no_text_is_told_as_it_is() -> None:
     stamp = Stamp(EpochMs(1), 1, Offset(1), answer=True)
-    logged = LoggedEvent(None, EVENTS[7], stamp, 0, Offset(0), b"\xff")
+    logged = LoggedEvent(None, REFUSED, stamp, 0, Offset(0), b"\xff")
     document = event_document(logged)
     assert (document["actor"], document["actor_base64"]) == (None, "/w==")
 

@@ -132,6 +132,11 @@ def test_what_is_sent_is_what_the_engine_reads(name: str, payload: bytes, versio
 
 def test_each_other_command_says_what_was_asked() -> None:
     assert arguments.move("pay", {"every": "15m", "if_version": 3}).if_version == 3
-    assert arguments.cancel("pay", all_of_actor=False, if_version=None).reminder == "pay"
-    assert arguments.cancel(None, all_of_actor=True, if_version=None).all
+    assert arguments.cancel("pay").reminder == "pay"
+    assert arguments.cancel(None, all_of_actor=True).all
+    assert arguments.cancel(None, operation="pay").operation == "pay"
+    under = arguments.cancel(None, prefix="pay:1", raw=True)
+    assert (under.prefix, under.raw) == ("pay:1", True)
+    armed = arguments.arm("pay", {"if_earlier": True, "if_changed": True})
+    assert (armed.if_earlier, armed.if_changed) == (True, True)
     assert arguments.fire("pay").reminder == "pay"

@@ -91,6 +91,12 @@ def refusal_of(value: bytes | str | None, headers: tuple[Header, ...] = ()) -> R
         ),
         ('{"move":{"reminder":"r","at":0}}', Move(**LOG, reminder="r", at=EpochMs(0))),
         ('{"cancel":{"all":true}}', Cancel(**LOG, all=True)),
+        ('{"cancel":{"operation":"pay"}}', Cancel(**LOG, operation="pay")),
+        ('{"cancel":{"prefix":"pay:1","raw":true}}', Cancel(**LOG, prefix="pay:1", raw=True)),
+        (
+            '{"arm":{"reminder":"r","if_earlier":true,"if_changed":true}}',
+            Arm(**LOG, reminder="r", if_earlier=True, if_changed=True),
+        ),
         (
             '{"cancel":{"reminder":"r","if_version":3}}',
             Cancel(**LOG, reminder="r", if_version=Version(3)),
@@ -242,7 +248,7 @@ def test_an_arm_with_false_lengths_costs_nothing_and_is_undecodable(body: bytes)
 
 def test_headers_may_come_in_blocks() -> None:
     one = b"\x02a\0"
-    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0\0\0"
+    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0" * 5
     arm = decode(head("tocsin.commands.Arm") + body)
     assert isinstance(arm, Arm)
     assert arm.headers == (("a", None),) * 3

@@ -13,6 +13,7 @@ from tocsin.core.events import (
     Cancelled,
     Destroyed,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
     Refused,
@@ -57,8 +58,9 @@ class InMemory:
     def reminder(self, actor: str, name: str) -> Reminder | None:
         return self.armed_now.get(actor, {}).get(name)
 
-    def reminders(self, actor: str) -> list[Reminder]:
-        return [reminder for _, reminder in sorted(self.armed_now.get(actor, {}).items())]
+    def reminders(self, actor: str, beginning: str = "") -> list[Reminder]:
+        armed_now = sorted(self.armed_now.get(actor, {}).items())
+        return [reminder for name, reminder in armed_now if name.startswith(beginning)]
 
     def armed(self, actor: str) -> int:
         return len(self.armed_now.get(actor, {}))
@@ -113,9 +115,11 @@ ARM = Arm(**HERE, reminder="pay", after=HOUR)
 MOVE = Move(**HERE, reminder="pay", after=HOUR)
 CANCEL = Cancel(**HERE, reminder="pay")
 CANCEL_ALL = Cancel(**HERE, all=True)
+CANCEL_UNDER = Cancel(**HERE, prefix="pay")
+CANCEL_OPERATION = Cancel(**HERE, operation="pay")
 FIRE = Fire(**HERE, reminder="pay")
 DESTROY = Destroy(**HERE)
-ALL = (ARM, MOVE, CANCEL, CANCEL_ALL, FIRE, DESTROY)
+ALL = (ARM, MOVE, CANCEL, CANCEL_ALL, CANCEL_UNDER, CANCEL_OPERATION, FIRE, DESTROY)
 
 
 # --- answers
@@ -172,6 +176,21 @@ def test_a_cancel_touches_only_the_exact_name() -> None:
     assert changes == [Change(ACTOR, "pay", armed(), None)]
 
 
+@pytest.mark.parametrize("command", [CANCEL_UNDER, CANCEL_OPERATION], ids=["prefix", "operation"])
+def test_a_cancel_of_several_spares_what_merely_starts_with_the_same_letters(
+    command: Cancel,
+) -> None:
+    changes = of(Change, answered(command, armed(), armed("pay:1"), armed("payment"), armed("z")))
+    assert [(change.name, change.after) for change in changes] == [("pay", None), ("pay:1", None)]
+
+
+def test_a_condition_that_does_not_hold_changes_nothing() -> None:
+    command = Arm(**HERE, reminder="pay", after=DurationMs(2 * HOUR), if_earlier=True)
+    (note,) = answered(command, armed())
+    assert isinstance(note, Note)
+    assert isinstance(note.event, Kept)
+
+
 @pytest.mark.parametrize("command", [CANCEL_ALL, DESTROY])
 def test_all_of_an_actor_goes_at_once(command: ServiceCommand) -> None:
     changes = of(Change, answered(command, armed("a"), armed("b")))
@@ -182,7 +201,7 @@ def test_destroy_is_one_event_however_many_reminders_go() -> None:
     assert len(of(Note, answered(DESTROY, armed("a"), armed("b")))) == 1
 
 
-@pytest.mark.parametrize("command", [CANCEL, CANCEL_ALL], ids=["exact", "all"])
+@pytest.mark.parametrize("command", [CANCEL, CANCEL_ALL, CANCEL_UNDER, CANCEL_OPERATION])
 def test_cancelling_what_is_absent_is_no_error(command: Cancel) -> None:
     (note,) = answered(command)
     assert isinstance(note, Note)
