@@ -1,7 +1,7 @@
 """Intake: each command is answered."""
 
 from tocsin.app.processors.outcome import effects_of, settle
-from tocsin.core.commands import Arm, Cancel, Destroy, ServiceCommand
+from tocsin.core.commands import Arm, Cancel, Destroy, Pause, Resume, ServiceCommand
 from tocsin.core.decide import decide, decide_all, refused
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import Destroyed, Refused, name_of
@@ -39,7 +39,9 @@ def refuse(record: Record, event: Refused) -> list[Effect]:
 def _answer(
     actor: str, command: ServiceCommand, record: Record, view: View, turn: Turn
 ) -> list[Effect]:
-    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.reminder is None):
+    if isinstance(command, Destroy) or (
+        isinstance(command, Cancel | Pause | Resume) and command.reminder is None
+    ):
         return _answer_for_several(actor, command, record, view, turn)
     reminder = view.reminder(actor, command.reminder or "")
     if reminder is None:
@@ -55,13 +57,17 @@ def _answer(
 
 
 def _answer_for_several(
-    actor: str, command: Cancel | Destroy, record: Record, view: View, turn: Turn
+    actor: str,
+    command: Cancel | Pause | Resume | Destroy,
+    record: Record,
+    view: View,
+    turn: Turn,
 ) -> list[Effect]:
-    start = "" if isinstance(command, Destroy) else beginning(command)
+    start = beginning(command) if isinstance(command, Cancel) else ""
     reminders = view.reminders(actor, start)
     if not reminders:
         _check_partition(record, turn)
-    *others, last = decide_all(reminders, command, turn.limits)
+    *others, last = decide_all(reminders, command, turn.now, turn.limits)
     if isinstance(last, Refused):
         return refuse(record, last)
     effects: list[Effect] = [

@@ -5,7 +5,16 @@ from hypothesis import strategies as st
 from tocsin.codec.deliveries import Metadata
 from tocsin.codec.events import Stamp
 from tocsin.codec.state import StepRecord
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
@@ -19,11 +28,14 @@ from tocsin.core.events import (
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.reminder import PauseInForce, Reminder, Spec
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
@@ -76,7 +88,10 @@ specs = st.builds(
     after=st.none() | durations,
     at=st.none() | instants,
 )
+#: Awake ones.
 reminders = st.builds(Reminder, specs, occurrences, instants)
+pauses = st.builds(PauseInForce, instants, st.none() | texts)
+any_reminders = st.builds(Reminder, specs, occurrences, instants, st.none() | pauses)
 step_records = st.builds(
     StepRecord,
     step=steps,
@@ -125,6 +140,19 @@ events: st.SearchStrategy[Event] = st.one_of(
         reason=st.sampled_from(Unchanged),
     ),
     st.builds(Cancelled, reminder=names, version=versions, occurrence=occurrences, due=instants),
+    *(
+        st.builds(
+            kind,
+            reminder=names,
+            version=versions,
+            occurrence=occurrences,
+            due=instants,
+            since=instants,
+            note=st.none() | texts,
+        )
+        for kind in (Paused, Resumed)
+    ),
+    st.builds(NothingResumed, reminder=st.none() | names),
     st.builds(
         NothingCancelled,
         reminder=st.none() | names,
@@ -193,6 +221,17 @@ commands: st.SearchStrategy[ServiceCommand] = st.one_of(
         if_version=st.none() | versions,
     ),
     st.builds(Fire, offset=offsets, appended=_appended, reminder=names | texts),
+    *(
+        st.builds(
+            kind,
+            offset=offsets,
+            appended=_appended,
+            reminder=st.none() | names | texts,
+            all=st.booleans(),
+            note=st.none() | texts,
+        )
+        for kind in (Pause, Resume)
+    ),
     st.builds(Destroy, offset=offsets, appended=_appended),
 )
 

@@ -19,7 +19,10 @@ from tocsin.core.events import (
     Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Undeliverable,
 )
 
@@ -145,7 +148,7 @@ def _answer(event: Event) -> Answer:
             return Answer("destroyed", count=event.reminders)
         case Refused():
             return Answer("refused", event.reminder, reason=event.reason.value)
-        case Kept() | Undeliverable() | CommandsLost():
+        case Kept() | Paused() | Resumed() | NothingResumed() | Undeliverable() | CommandsLost():
             return Answer(type(event).__name__)
 
 

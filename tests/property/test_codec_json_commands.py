@@ -16,7 +16,16 @@ from msgspec.structs import replace
 from tests.strategies import commands, header_names, mutated, names, texts, traceparents
 from tocsin.codec.commands import decode_command
 from tocsin.codec.json_commands import FIELDS
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.time_text import TimeTextError, format_duration, format_instant
 from tocsin.core.values import EpochMs, Offset
@@ -125,6 +134,8 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
             }
         case Fire():
             fields = {"reminder": command.reminder}
+        case Pause() | Resume():
+            fields = {"reminder": command.reminder, "all": command.all, "note": command.note}
         case Destroy():
             fields = {}
         case _:

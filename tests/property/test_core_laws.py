@@ -16,22 +16,33 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.strategies import commands, names, reminders
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, FireDue, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    FireDue,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.decide import decide, decide_all, decide_due
 from tocsin.core.events import (
     Armed,
     Cancelled,
-    CommandsLost,
     Destroyed,
     Ended,
     Event,
     Fired,
-    Kept,
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
-    Undeliverable,
+    Resumed,
+    name_of,
 )
 from tocsin.core.evolve import evolve
 from tocsin.core.limits import Limits
@@ -52,19 +63,6 @@ few_names = st.sampled_from(["pay", "pay:1", "\0⏰"])
 
 
 # --- a worker, as small as it can be
-
-
-def name_of(event: Event) -> str | None:
-    """Return the reminder that `event` is about; None: none, or all of them."""
-    match event:
-        case Armed(spec=spec):
-            return spec.reminder
-        case Undeliverable(fired=fired):
-            return fired.reminder
-        case Moved() | Cancelled() | Fired() | Kept():
-            return event.reminder
-        case NothingCancelled() | Destroyed() | Refused() | CommandsLost():
-            return None
 
 
 def applied(state: State, event: Event) -> State:
@@ -89,8 +87,10 @@ def folded(events: Iterable[Event], state: State | None = None) -> State:
 
 def answers(state: State, command: ServiceCommand, now: int) -> tuple[Event, ...]:
     """Return what an actor in this state answers."""
-    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.reminder is None):
-        return decide_all([state[name] for name in sorted(state)], command, LIMITS)
+    if isinstance(command, Destroy) or (
+        isinstance(command, Cancel | Pause | Resume) and command.reminder is None
+    ):
+        return decide_all([state[name] for name in sorted(state)], command, EpochMs(now), LIMITS)
     return decide(state.get(command.reminder or ""), command, EpochMs(now), LIMITS)
 
 
@@ -293,6 +293,7 @@ class Model(Struct):
     anchor: int
     every: int | None
     slot: int = 0
+    paused: bool = False
 
     @property
     def due(self) -> int:
@@ -401,7 +402,7 @@ class OneActor(RuleBasedStateMachine):
             return
         assert isinstance(event, Moved)
         due = self.first_due(when.get("at"), when.get("after"), every, asked)
-        self.model[name] = Model(command.offset, due, every or known.every)
+        self.model[name] = Model(command.offset, due, every or known.every, paused=known.paused)
 
     @rule(name=few_names, guessed=guesses)
     def cancel(self, name: str, guessed: str) -> None:
@@ -443,6 +444,35 @@ class OneActor(RuleBasedStateMachine):
         if known is not None and known.every is None:
             del self.model[name]
 
+    @rule(name=few_names, note=st.none() | st.just("so"))
+    def pause(self, name: str, note: str | None) -> None:
+        here = {"offset": Offset(self.offset), "appended": EpochMs(self.now)}
+        (event,) = self.ask(Pause(**here, reminder=name, note=note))  # type: ignore[arg-type]
+        assert isinstance(event, Paused if name in self.model else Refused)
+        if name in self.model:
+            self.model[name].paused = True
+
+    @rule(name=few_names)
+    def resume(self, name: str) -> None:
+        here = {"offset": Offset(self.offset), "appended": EpochMs(self.now)}
+        (event,) = self.ask(Resume(**here, reminder=name))  # type: ignore[arg-type]
+        known = self.model.get(name)
+        if known is None:
+            assert isinstance(event, Refused)
+        else:
+            assert isinstance(event, Resumed if known.paused else NothingResumed)
+            known.paused = False
+
+    @rule()
+    def resume_all(self) -> None:
+        here = {"offset": Offset(self.offset), "appended": EpochMs(self.now)}
+        events = self.ask(Resume(**here, all=True))  # type: ignore[arg-type]
+        paused = sorted(name for name, known in self.model.items() if known.paused)
+        resumed = [event.reminder for event in events if isinstance(event, Resumed)]
+        assert resumed == paused
+        for known in self.model.values():
+            known.paused = False
+
     # --- what the world does
 
     @rule(wait=st.one_of(st.integers(0, 2_000), st.integers(0, 300_000)))
@@ -475,7 +505,7 @@ class OneActor(RuleBasedStateMachine):
         due = sorted(
             (known.due, known.version, name)
             for name, known in self.model.items()
-            if known.due <= self.now
+            if known.due <= self.now and not known.paused
         )
         assert [
             (event.reminder, event.version, event.occurrence, event.due, event.missed)
@@ -509,11 +539,18 @@ class OneActor(RuleBasedStateMachine):
                 reminder.spec.version,
                 reminder.spec.every,
                 reminder.occurrence,
+                reminder.due,
                 next_due(reminder),
             )
             for name, reminder in self.state.items()
         } == {
-            name: (known.version, known.every, known.slot, known.due)
+            name: (
+                known.version,
+                known.every,
+                known.slot,
+                known.due,
+                None if known.paused else known.due,
+            )
             for name, known in self.model.items()
         }
 

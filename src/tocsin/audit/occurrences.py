@@ -26,7 +26,10 @@ from tocsin.core.events import (
     Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Undeliverable,
 )
 from tocsin.core.events import Kind as FireKind
@@ -78,6 +81,11 @@ class Occurrences:
                 before = self._move(place, actor, before, event, stamp)
             case Cancelled():
                 before = self._cancel(place, actor, before, event)
+            case Paused() | Resumed():
+                before = self._pause(place, actor, before, event)
+            case NothingResumed():
+                self._nothing_resumed(place, actor, before)
+                return None
             case Destroyed():
                 self._destroy(place, actor, event)
             case Kept():
@@ -172,6 +180,9 @@ class Occurrences:
     def _scheduled(self, place: Place, before: Entry, fired: Fired, *, may_end: bool) -> bool:
         """Check a fire by the clock; return whether the fold can follow it."""
         reminder = before.reminder
+        if before.posed and reminder.paused is not None:
+            text = f"version {fired.version} fired although it is paused"
+            self._add(Kind.FIRE_PAUSED, place, text)
         first, last = fired.occurrence - fired.missed, fired.occurrence
         if last < reminder.occurrence:
             text = f"occurrence {last} of version {fired.version} fired again"
@@ -266,6 +277,26 @@ class Occurrences:
         before = self._check_ended(place, actor, cancelled.reminder, before, ended)
         self._remember(actor, cancelled.reminder, cancelled.version, None, "was cancelled")
         return before
+
+    def _pause(
+        self, place: Place, actor: str, before: Entry | None, event: Paused | Resumed
+    ) -> Entry | None:
+        opened = Ended(version=event.version, occurrence=event.occurrence, due=event.due)
+        before = self._check_ended(place, actor, event.reminder, before, opened)
+        if before is not None and before.posed:
+            paused = before.reminder.paused
+            since = None if paused is None else paused.since
+            if since != event.since and (since is not None or isinstance(event, Resumed)):
+                text = f"paused since {event.since}, by the events before since {since}"
+                self._add(Kind.CONTRADICTION, place, text)
+        return before
+
+    def _nothing_resumed(self, place: Place, actor: str, before: Entry | None) -> None:
+        live = self._fold.of_actor(actor)
+        if place.reminder is not None:
+            live = [] if before is None else [before]
+        if any(entry.posed and entry.reminder.paused is not None for entry in live):
+            self._add(Kind.CONTRADICTION, place, "a resume found nothing paused, but something is")
 
     def _destroy(self, place: Place, actor: str, event: Destroyed) -> None:
         live = self._fold.of_actor(actor)

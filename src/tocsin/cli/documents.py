@@ -22,7 +22,10 @@ from tocsin.core.events import (
     Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Undeliverable,
 )
 from tocsin.core.reminder import Spec
@@ -140,6 +143,17 @@ def body_document(event: Event) -> Document:
                 "occurrence": event.occurrence,
                 "due": event.due,
             }
+        case Paused() | Resumed():
+            return {
+                "reminder": event.reminder,
+                "version": event.version,
+                "occurrence": event.occurrence,
+                "due": event.due,
+                "paused_since": event.since,
+                "note": event.note,
+            }
+        case NothingResumed():
+            return {"reminder": event.reminder}
         case NothingCancelled():
             return {
                 "reminder": event.reminder,

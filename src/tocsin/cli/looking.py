@@ -41,7 +41,8 @@ def list_reminders(
             run.output.emit(_listed(one))
     elif found:
         run.output.table(
-            ("reminder", "due", "every", "occurrence", "version"), [_row(one)[1:] for one in found]
+            ("reminder", "due", "every", "occurrence", "version", "paused"),
+            [(*_row(one)[1:], _paused(one)) for one in found],
         )
     else:
         run.output.note("nothing is armed")
@@ -90,6 +91,8 @@ def show(
         ("content type", safe(found.content_type or "–")),
         ("to", safe(found.to or "–")),
     ]
+    if found.paused_since is not None:
+        rows.append(("paused", _paused(found)))
     if found.traceparent is not None:
         rows.append(("traceparent", safe(found.traceparent)))
     for header in header_fields(found.headers):
@@ -140,6 +143,16 @@ def _row(one: "Listed") -> tuple[str, ...]:
     )
 
 
+def _paused(one: "Listed") -> str:
+    from tocsin.cli.safe import safe
+    from tocsin.cli.sentences import instant
+
+    if one.paused_since is None:
+        return "–"
+    note = "" if one.note is None else f" ({safe(one.note)})"
+    return f"since {instant(one.paused_since)}{note}"
+
+
 def _listed(one: "Listed") -> dict[str, Any]:
     return {
         "actor": one.actor,
@@ -148,6 +161,8 @@ def _listed(one: "Listed") -> dict[str, Any]:
         "due": one.due,
         "every": one.every,
         "occurrence": one.occurrence,
+        "paused_since": one.paused_since,
+        "note": one.note,
         "content_type": one.content_type,
         "to": one.to,
     }

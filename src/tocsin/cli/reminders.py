@@ -1,4 +1,4 @@
-"""arm, move, cancel, fire, destroy: each waits for the engine's answer and shows it."""
+"""arm, move, cancel, fire, pause, resume, destroy: each waits for the answer and shows it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,6 +80,8 @@ def register(app: typer.Typer) -> None:
     app.command()(move)
     app.command()(cancel)
     app.command()(fire)
+    app.command()(pause)
+    app.command()(resume)
     app.command()(destroy)
 
 
@@ -291,6 +293,78 @@ def fire(
     _ask(
         run,
         lambda client, wait: client.fire(run.name(actor), run.name(name), wait=wait),
+        _wait(no_wait, timeout),
+    )
+
+
+def pause(
+    ctx: typer.Context,
+    actor: Actor,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Each reminder that the actor has now.")
+    ] = False,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why; shown by ls and history.")
+    ] = None,
+    no_wait: NoWait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Let a reminder rest, or all of an actor: it has no due until it is resumed.
+
+    For example:
+
+      tocsin pause sensor/7 poll --note 'being repaired'
+
+      tocsin pause sensor/7 --all
+    """
+    if everything == (name is not None):
+        raise typer.BadParameter("give a NAME, or --all for every reminder of the actor")
+    run = session(ctx)
+    _ask(
+        run,
+        lambda client, wait: client.pause(
+            run.name(actor),
+            None if name is None else run.name(name),
+            all=everything,
+            note=note,
+            wait=wait,
+        ),
+        _wait(no_wait, timeout),
+    )
+
+
+def resume(
+    ctx: typer.Context,
+    actor: Actor,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Each paused reminder of the actor.")
+    ] = False,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown by history.")] = None,
+    no_wait: NoWait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """End a pause. What went by meanwhile is for the missed policy to decide.
+
+    For example:
+
+      tocsin resume sensor/7 poll
+    """
+    if everything == (name is not None):
+        raise typer.BadParameter("give a NAME, or --all for every reminder of the actor")
+    run = session(ctx)
+    _ask(
+        run,
+        lambda client, wait: client.resume(
+            run.name(actor),
+            None if name is None else run.name(name),
+            all=everything,
+            note=note,
+            wait=wait,
+        ),
         _wait(no_wait, timeout),
     )
 

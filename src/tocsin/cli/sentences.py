@@ -17,7 +17,10 @@ from tocsin.core.events import (
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Unchanged,
     Undeliverable,
 )
@@ -55,6 +58,21 @@ def sentence(event: Event) -> str:
                 f"kept {safe(event.reminder)}, version {event.version}, due {instant(event.due)}:"
                 f" {_UNCHANGED[event.reason]}"
             )
+        case Paused():
+            return (
+                f"paused {safe(event.reminder)}, version {event.version}, since"
+                f" {instant(event.since)}{_note(event.note)}; occurrence {event.occurrence}, due"
+                f" {instant(event.due)}, waits"
+            )
+        case Resumed():
+            return (
+                f"resumed {safe(event.reminder)}, version {event.version}, paused since"
+                f" {instant(event.since)}{_note(event.note)}; occurrence {event.occurrence}, due"
+                f" {instant(event.due)}"
+            )
+        case NothingResumed(reminder=name):
+            what = "the actor has nothing paused" if name is None else f"{safe(name)} is awake"
+            return f"nothing to resume: {what}"
         case NothingCancelled():
             return f"nothing to cancel: {_nothing(event)}"
         case Fired():
@@ -91,6 +109,10 @@ def _nothing(event: NothingCancelled) -> str:
         word = "that begins with" if event.raw else "under"
         return f"the actor has no reminder {word} {safe(event.prefix)}"
     return "the actor has no reminder"
+
+
+def _note(note: str | None) -> str:
+    return "" if note is None else f" ({safe(note)})"
 
 
 def instant(ms: int | None) -> str:

@@ -10,7 +10,16 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.limits import Limits
 from tocsin.core.rules import check_actor
@@ -128,6 +137,28 @@ def cancel(
 def fire(reminder: str) -> Fire:
     """Return the command that fires by hand."""
     return Fire(offset=_NOWHERE, appended=None, reminder=text_of("reminder", reminder))
+
+
+def pause(reminder: str | None, *, all_of_actor: bool = False, note: str | None = None) -> Pause:
+    """Return the command that pauses."""
+    return Pause(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=_optional_text("reminder", reminder),
+        all=all_of_actor,
+        note=_optional_text("note", note),
+    )
+
+
+def resume(reminder: str | None, *, all_of_actor: bool = False, note: str | None = None) -> Resume:
+    """Return the command that resumes."""
+    return Resume(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=_optional_text("reminder", reminder),
+        all=all_of_actor,
+        note=_optional_text("note", note),
+    )
 
 
 def destroy() -> Destroy:

@@ -161,6 +161,80 @@ class Client:
         return self._ask(actor, reminder, lambda: arguments.fire(reminder), wait)
 
     @overload
+    def pause(  # type: ignore[overload-overlap]
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Literal[False] = ...,
+    ) -> Handle: ...
+    @overload
+    def pause(
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Wait,
+    ) -> Answer: ...
+    def pause(
+        self,
+        actor: str,
+        reminder: str | None = None,
+        *,
+        all: bool = False,  # noqa: A002  the name on the wire
+        note: str | None = None,
+        wait: Wait = False,
+    ) -> Handle | Answer:
+        """Let a reminder rest, or `all` that the actor has now: no due until it is resumed."""
+        return self._ask(
+            actor,
+            reminder,
+            lambda: arguments.pause(reminder, all_of_actor=all, note=note),
+            wait,
+        )
+
+    @overload
+    def resume(  # type: ignore[overload-overlap]
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Literal[False] = ...,
+    ) -> Handle: ...
+    @overload
+    def resume(
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Wait,
+    ) -> Answer: ...
+    def resume(
+        self,
+        actor: str,
+        reminder: str | None = None,
+        *,
+        all: bool = False,  # noqa: A002  the name on the wire
+        note: str | None = None,
+        wait: Wait = False,
+    ) -> Handle | Answer:
+        """End a pause; the missed policy decides about what went by meanwhile."""
+        return self._ask(
+            actor,
+            reminder,
+            lambda: arguments.resume(reminder, all_of_actor=all, note=note),
+            wait,
+        )
+
+    @overload
     def destroy(self, actor: str, *, wait: Literal[False] = ...) -> Handle: ...  # type: ignore[overload-overlap]
     @overload
     def destroy(self, actor: str, *, wait: Wait) -> Answer: ...

@@ -30,6 +30,9 @@ class Listed(Struct, frozen=True, kw_only=True):
     occurrence: int
     #: Period in milliseconds; None: a one-shot.
     every: int | None = None
+    #: Set while it is paused; `due` is that of the open occurrence, which waits.
+    paused_since: int | None = None
+    note: str | None = None
     content_type: str | None = None
     to: str | None = None
 

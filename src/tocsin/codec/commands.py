@@ -23,7 +23,16 @@ from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.json_commands import decode_json
 from tocsin.codec.state import headers_of
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -111,6 +120,15 @@ def encode_command(command: ServiceCommand) -> bytes:
             )
         case Fire():
             return head("tocsin.commands.Fire") + text(command.reminder)
+        case Pause() | Resume():
+            return b"".join(
+                (
+                    head(f"tocsin.commands.{type(command).__name__}"),
+                    maybe_text(command.reminder),
+                    boolean(command.all),
+                    maybe_text(command.note),
+                )
+            )
         case Destroy():
             return head("tocsin.commands.Destroy")
         case _:
@@ -178,6 +196,10 @@ def _decode_avro(
             return Cancel(offset=offset, appended=appended, **record)
         case "tocsin.commands.Fire":
             return Fire(offset=offset, appended=appended, **record)
+        case "tocsin.commands.Pause":
+            return Pause(offset=offset, appended=appended, **record)
+        case "tocsin.commands.Resume":
+            return Resume(offset=offset, appended=appended, **record)
         case "tocsin.commands.Destroy":
             return Destroy(offset=offset, appended=appended)
         case _:

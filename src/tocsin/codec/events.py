@@ -35,7 +35,10 @@ from tocsin.core.events import (
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Unchanged,
     Undeliverable,
 )
@@ -115,6 +118,12 @@ def _body(event: Event, stamped: bytes) -> bytes:
             return text(event.reminder) + _ended(event) + text(event.reason)
         case Cancelled():
             return text(event.reminder) + _ended(event)
+        case Paused() | Resumed():
+            return b"".join(
+                (text(event.reminder), _ended(event), often(event.since), maybe_text(event.note))
+            )
+        case NothingResumed():
+            return maybe_text(event.reminder)
         case NothingCancelled():
             return b"".join(
                 (
@@ -163,7 +172,7 @@ def _fired(fired: Fired) -> bytes:
     )
 
 
-def _ended(ended: Ended | Cancelled | Kept) -> bytes:
+def _ended(ended: Ended | Cancelled | Kept | Paused | Resumed) -> bytes:
     return long(ended.version) + often(ended.occurrence) + often(ended.due)
 
 
@@ -210,6 +219,9 @@ _BUILD: Final[Mapping[str, Callable[[Any], Event]]] = {
     "tocsin.events.Moved": _moved,
     "tocsin.events.Kept": _kept,
     "tocsin.events.Cancelled": lambda record: Cancelled(**record),
+    "tocsin.events.Paused": lambda record: Paused(**record),
+    "tocsin.events.Resumed": lambda record: Resumed(**record),
+    "tocsin.events.NothingResumed": lambda record: NothingResumed(**record),
     "tocsin.events.NothingCancelled": lambda record: NothingCancelled(**record),
     "tocsin.events.Fired": _fired_of,
     "tocsin.events.Undeliverable": _undeliverable,

@@ -12,7 +12,16 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import VALUE_SHOWN_MAX, Reason, Refusal
 from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
@@ -42,6 +51,8 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "move": ("reminder", "at", "after", "every", "if_version"),
     "cancel": ("reminder", "operation", "prefix", "raw", "all", "if_version"),
     "fire": ("reminder",),
+    "pause": ("reminder", "all", "note"),
+    "resume": ("reminder", "all", "note"),
     "destroy": (),
 }
 _PAYLOADS: Final = ("payload", "payload_text", "payload_base64")
@@ -106,6 +117,14 @@ def decode_json(
             )
         case "fire":
             return Fire(offset=offset, appended=appended, reminder=_name(fields))
+        case "pause" | "resume":
+            return (Pause if name == "pause" else Resume)(
+                offset=offset,
+                appended=appended,
+                reminder=_text(fields, "reminder"),
+                all=_flag(fields, "all"),
+                note=_text(fields, "note"),
+            )
         case "destroy":
             return Destroy(offset=offset, appended=appended)
         case _:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from tocsin.codec.avro import (
     EMPTY,
     NULL,
+    SOME,
     after_long,
     blob,
     header_array,
@@ -24,6 +25,7 @@ from tocsin.codec.avro import (
     read_long,
     read_maybe_long,
     read_maybe_text,
+    read_some,
     read_text,
     text,
 )
@@ -31,7 +33,7 @@ from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.keys import DUE_KEY_SIZE, NO_WAKE, due_key
 from tocsin.codec.schemas import Record
-from tocsin.core.reminder import Reminder, Spec, next_due
+from tocsin.core.reminder import PauseInForce, Reminder, Spec, next_due
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
 REMINDER: Final = "tocsin.state.Reminder"
@@ -65,6 +67,7 @@ def encode_spec(reminder: Reminder, step: int) -> bytes:
             often(step),
             often(reminder.occurrence),
             often(reminder.due),
+            _pause(reminder.paused),
             spec_body(reminder.spec),
         )
     )
@@ -80,6 +83,7 @@ def encode_progress(reminder: Reminder, step: int) -> bytes:
             long(reminder.spec.version),
             often(reminder.occurrence),
             often(reminder.due),
+            _pause(reminder.paused),
         )
     )
 
@@ -96,9 +100,9 @@ def decode_reminder(spec: bytes, progress: bytes | None) -> Reminder:
     """Return the reminder that the two records make."""
     armed = _decode_spec(spec)
     if progress is not None:
-        version, occurrence, due = _decode_progress(progress)
+        version, occurrence, due, paused = _decode_progress(progress)
         if version == armed.spec.version:
-            return Reminder(armed.spec, occurrence, due)
+            return Reminder(armed.spec, occurrence, due, paused)
     return armed
 
 
@@ -177,23 +181,48 @@ def headers_of(records: list[Record]) -> tuple[Header, ...]:
 
 def _due_key(reminder: Reminder) -> bytes:
     wake = next_due(reminder)
-    return NO_WAKE if wake is None else due_key(wake, reminder.spec.version)
+    return due_key(NO_WAKE if wake is None else wake, reminder.spec.version)
+
+
+def _pause(paused: PauseInForce | None) -> bytes:
+    """Return a ["null", "tocsin.state.Pause"]."""
+    if paused is None:
+        return NULL
+    return SOME + often(paused.since) + maybe_text(paused.note)
+
+
+def _read_pause(value: bytes, at: int) -> tuple[PauseInForce | None, int]:
+    if not read_some(value, at):
+        return None, at + 1
+    since, at = read_instant(value, at + 1)
+    note, at = read_maybe_text(value, at)
+    return PauseInForce(EpochMs(since), note), at
+
+
+def _pause_of(record: Record | None) -> PauseInForce | None:
+    return None if record is None else PauseInForce(**record)
 
 
 def _decode_spec(value: bytes) -> Reminder:
     if value[:HEAD_SIZE] != head(REMINDER):
         record = _read_as(REMINDER, value)
-        return Reminder(spec_of(record["spec"]), record["occurrence"], record["due"])
+        return Reminder(
+            spec_of(record["spec"]),
+            record["occurrence"],
+            record["due"],
+            _pause_of(record["paused"]),
+        )
     try:
         at = after_long(value, _DUE_KEY_END)  # the step
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
+        paused, at = _read_pause(value, at)
         spec, at = _read_spec(value, at)
     except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {REMINDER}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {REMINDER} ends at {at}, not at {len(value)}")
-    return Reminder(spec, occurrence, EpochMs(due))
+    return Reminder(spec, occurrence, EpochMs(due), paused)
 
 
 def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
@@ -229,21 +258,23 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
     return spec, at
 
 
-def _decode_progress(value: bytes) -> tuple[int, int, EpochMs]:
-    """Return version, occurrence and due."""
+def _decode_progress(value: bytes) -> tuple[int, int, EpochMs, PauseInForce | None]:
+    """Return version, occurrence, due and pause."""
     if value[:HEAD_SIZE] != head(PROGRESS):
         record = _read_as(PROGRESS, value)
-        return record["version"], record["occurrence"], record["due"]
+        paused = _pause_of(record["paused"])
+        return record["version"], record["occurrence"], record["due"], paused
     try:
         at = after_long(value, _DUE_KEY_END)  # the step
         version, at = read_long(value, at)
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
-    except IndexError as error:
+        paused, at = _read_pause(value, at)
+    except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {PROGRESS}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {PROGRESS} ends at {at}, not at {len(value)}")
-    return version, occurrence, EpochMs(due)
+    return version, occurrence, EpochMs(due), paused
 
 
 def _read_as(expected: str, value: bytes) -> Record:

@@ -68,6 +68,22 @@ class Fire(Command, frozen=True, kw_only=True):
     reminder: str
 
 
+class Pause(Command, frozen=True, kw_only=True):
+    """Let a reminder rest: one, or each that the actor has now."""
+
+    reminder: str | None = None
+    all: bool = False
+    note: str | None = None
+
+
+class Resume(Command, frozen=True, kw_only=True):
+    """End the rest of a reminder: one, or each paused one of the actor."""
+
+    reminder: str | None = None
+    all: bool = False
+    note: str | None = None
+
+
 class Destroy(Command, frozen=True, kw_only=True):
     """End the actor: everything it has goes."""
 
@@ -80,4 +96,4 @@ class FireDue(Struct, frozen=True, kw_only=True):
     next_command: Offset
 
 
-ServiceCommand = Arm | Move | Cancel | Fire | Destroy
+ServiceCommand = Arm | Move | Cancel | Fire | Pause | Resume | Destroy

@@ -6,7 +6,17 @@ A well-formed command that loses is answered by a Refused event, not by an excep
 from collections.abc import Sequence
 from typing import assert_never
 
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, FireDue, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    FireDue,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.conditions import asked, unchanged
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import (
@@ -25,6 +35,7 @@ from tocsin.core.events import (
 )
 from tocsin.core.limits import Limits
 from tocsin.core.naming import is_meant
+from tocsin.core.pausing import pause, resume
 from tocsin.core.recurrence import newest_due, slot_after
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
@@ -41,7 +52,7 @@ def decide(
 ) -> tuple[Event, ...]:
     """Return what `command` does to the one reminder that it names; never empty.
 
-    For Cancel of several and Destroy, see `decide_all`.
+    For Cancel, Pause and Resume of several and for Destroy, see `decide_all`.
     """
     try:
         match command:
@@ -53,8 +64,8 @@ def decide(
                 return (_cancel(reminder, command, limits),)
             case Fire():
                 return (_fire(reminder, command, now, limits),)
-            case Destroy():
-                return decide_all(() if reminder is None else (reminder,), command, limits)
+            case Pause() | Resume() | Destroy():
+                return decide_all(() if reminder is None else (reminder,), command, now, limits)
             case _:
                 assert_never(command)
     except Refusal as refusal:
@@ -62,29 +73,29 @@ def decide(
 
 
 def decide_all(
-    reminders: Sequence[Reminder], command: Cancel | Destroy, limits: Limits
+    reminders: Sequence[Reminder],
+    command: Cancel | Pause | Resume | Destroy,
+    now: EpochMs,
+    limits: Limits,
 ) -> tuple[Event, ...]:
     """Return what `command` does to an actor with these `reminders`; never empty.
 
     A Cancel may be given only those whose names begin as `naming.beginning` says.
     """
-    if isinstance(command, Destroy):
-        return (Destroyed(reminders=len(reminders)),)
     try:
-        check_cancel(command, limits)
+        match command:
+            case Cancel():
+                return _cancel_several(reminders, command, limits)
+            case Pause():
+                return pause(reminders, command, now, limits)
+            case Resume():
+                return resume(reminders, command, limits)
+            case Destroy():
+                return (Destroyed(reminders=len(reminders)),)
+            case _:
+                assert_never(command)
     except Refusal as refusal:
         return (refused(refusal, command),)
-    meant = [reminder for reminder in reminders if is_meant(reminder.spec.reminder, command)]
-    if not meant:
-        return (
-            NothingCancelled(
-                reminder=None,
-                operation=command.operation,
-                prefix=command.prefix,
-                raw=command.raw,
-            ),
-        )
-    return tuple(_cancelled(reminder) for reminder in meant)
 
 
 def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tuple[Event, ...]:
@@ -93,6 +104,8 @@ def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tup
     Never early: compares the due with the wall clock `now` alone.
     """
     if reminder is None or reminder.spec.version != command.version or reminder.due > now:
+        return ()
+    if reminder.paused is not None:
         return ()
     slot = newest_due(reminder, now)
     following = slot_after(reminder, slot)
@@ -196,6 +209,20 @@ def _cancel(
     if cancel.if_version is not None:
         _check_version(reminder, cancel.if_version)
     return _cancelled(reminder)
+
+
+def _cancel_several(
+    reminders: Sequence[Reminder], cancel: Cancel, limits: Limits
+) -> tuple[Event, ...]:
+    check_cancel(cancel, limits)
+    meant = [reminder for reminder in reminders if is_meant(reminder.spec.reminder, cancel)]
+    if meant:
+        return tuple(_cancelled(reminder) for reminder in meant)
+    return (
+        NothingCancelled(
+            reminder=None, operation=cancel.operation, prefix=cancel.prefix, raw=cancel.raw
+        ),
+    )
 
 
 def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -> Fired:

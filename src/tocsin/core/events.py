@@ -80,6 +80,38 @@ class Cancelled(Struct, frozen=True, kw_only=True):
     due: EpochMs
 
 
+class Paused(Struct, frozen=True, kw_only=True):
+    """The reminder rests. One that was paused already has another note now."""
+
+    reminder: str
+    version: Version
+    #: The open slot, which waits.
+    occurrence: int
+    due: EpochMs
+    since: EpochMs
+    note: str | None
+
+
+class Resumed(Struct, frozen=True, kw_only=True):
+    """The reminder is awake again, as of its open slot."""
+
+    reminder: str
+    version: Version
+    occurrence: int
+    due: EpochMs
+    #: Since when it was paused.
+    since: EpochMs
+    #: Why it was resumed.
+    note: str | None
+
+
+class NothingResumed(Struct, frozen=True, kw_only=True):
+    """A Resume found nothing paused. Not an error: what should be awake is awake."""
+
+    #: The exact name asked for; None for all of the actor.
+    reminder: str | None
+
+
 class NothingCancelled(Struct, frozen=True, kw_only=True):
     """A Cancel found nothing. Not an error: what should be gone is gone."""
 
@@ -157,6 +189,9 @@ Event = (
     | Kept
     | Cancelled
     | NothingCancelled
+    | Paused
+    | Resumed
+    | NothingResumed
     | Fired
     | Undeliverable
     | Destroyed
@@ -173,6 +208,8 @@ def name_of(event: Event) -> str | None:
         case Undeliverable(fired=fired):
             return fired.reminder
         case Fired() | Moved() | Kept() | Cancelled() | NothingCancelled() | Refused():
+            return event.reminder
+        case Paused() | Resumed() | NothingResumed():
             return event.reminder
         case Destroyed() | CommandsLost():
             return None

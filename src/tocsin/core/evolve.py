@@ -14,10 +14,13 @@ from tocsin.core.events import (
     Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Undeliverable,
 )
-from tocsin.core.reminder import Reminder
+from tocsin.core.reminder import PauseInForce, Reminder
 
 
 def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
@@ -36,7 +39,13 @@ def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
             return None
         case Undeliverable(fired=fired):
             return _after_fire(reminder, fired)
-        case Kept() | NothingCancelled() | Refused() | CommandsLost():
+        case Paused():
+            assert reminder is not None, "only what is armed is paused"
+            return replace(reminder, paused=PauseInForce(event.since, event.note))
+        case Resumed():
+            assert reminder is not None, "only what is armed is resumed"
+            return replace(reminder, paused=None)
+        case Kept() | NothingCancelled() | NothingResumed() | Refused() | CommandsLost():
             return reminder
         case _:
             assert_never(event)
@@ -60,4 +69,4 @@ def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
         after=moved.after,
         at=moved.at,
     )
-    return Reminder(spec, 0, moved.anchor)
+    return Reminder(spec, 0, moved.anchor, reminder.paused)

@@ -30,16 +30,25 @@ class Spec(Struct, frozen=True, kw_only=True):
     at: EpochMs | None = None
 
 
+class PauseInForce(Struct, frozen=True):
+    """Since when, and why, a reminder rests."""
+
+    since: EpochMs
+    note: str | None
+
+
 class Reminder(Struct, frozen=True):
     """One armed reminder."""
 
     spec: Spec
     #: Occurrence that goes out next.
     occurrence: int
-    #: When that occurrence is due.
+    #: When that occurrence is due, and was to go out were it not for a pause.
     due: EpochMs
+    #: None: it is awake.
+    paused: PauseInForce | None = None
 
 
 def next_due(reminder: Reminder) -> EpochMs | None:
     """Return the instant at which the engine has to look at `reminder` again; None: never."""
-    return reminder.due
+    return reminder.due if reminder.paused is None else None

@@ -1,6 +1,6 @@
 """What a command must satisfy, whatever is armed. Each check raises Refusal with the way out."""
 
-from tocsin.core.commands import Arm, Cancel, Move
+from tocsin.core.commands import Arm, Cancel, Move, Pause, Resume
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.limits import Limits
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
@@ -8,6 +8,8 @@ from tocsin.core.values import DurationMs, EpochMs, Header
 
 #: Of a content type; a command may carry much, but no field without a bound.
 CONTENT_TYPE_CHARS_MAX = 256
+#: Of the note of a pause.
+NOTE_CHARS_MAX = 1024
 #: Headers of a delivery that the engine writes itself; in Kafka letter case tells names apart.
 RESERVED_HEADERS = frozenset({"tocsin", "content-type", "traceparent"})
 RESERVED_HEADER_PREFIX = "ce_"
@@ -146,6 +148,24 @@ def _check_prefix(prefix: str, limits: Limits) -> None:
         )
     if len(prefix) > limits.name_chars_max:
         raise _over("prefix", len(prefix), "name_chars_max", limits.name_chars_max)
+
+
+def check_pause(command: Pause | Resume, limits: Limits) -> None:
+    """Check that a Pause or Resume names exactly one thing."""
+    word = type(command).__name__.lower()
+    if command.all == (command.reminder is not None):
+        raise Refusal(
+            Reason.INVALID, "reminder", command.reminder, f"a {word} needs one of reminder, all"
+        )
+    if command.reminder is not None:
+        check_name(command.reminder, limits)
+    if command.note is not None and len(command.note) > NOTE_CHARS_MAX:
+        raise Refusal(
+            Reason.LIMIT,
+            "note",
+            len(command.note),
+            f"a note has at most {NOTE_CHARS_MAX} characters: put the rest elsewhere",
+        )
 
 
 def check_room(armed: int, limits: Limits) -> None:

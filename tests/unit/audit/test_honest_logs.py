@@ -35,7 +35,11 @@ EXTRAS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
 
 @st.composite
 def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
-    kind = draw(st.sampled_from(["arm", "arm", "arm", "move", "cancel", "fire", "destroy", "bad"]))
+    kind = draw(
+        st.sampled_from(
+            ["arm", "arm", "arm", "move", "cancel", "fire", "pause", "resume", "destroy", "bad"]
+        )
+    )
     if kind == "bad":
         return b"\xff no command"
     if kind == "destroy":
@@ -47,6 +51,8 @@ def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
         body |= draw(EXTRAS)
     if kind == "cancel" and draw(st.booleans()):
         body = draw(st.sampled_from([{"all": True}, {"operation": "pay"}, {"prefix": "pay:"}]))
+    if kind in ("pause", "resume") and draw(st.booleans()):
+        body = {"all": True, "note": "so"}
     return {kind: body}
 
 

@@ -26,7 +26,10 @@ from tocsin.core.events import (
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
     Unchanged,
     Undeliverable,
 )
@@ -61,6 +64,19 @@ EVENTS: list[Event] = [
         due=EpochMs(3),
         reason=Unchanged.NOT_EARLIER,
     ),
+    *(
+        kind(
+            reminder="pay",
+            version=Version(1),
+            occurrence=2,
+            due=EpochMs(3),
+            since=EpochMs(2),
+            note="why",
+        )
+        for kind in (Paused, Resumed)
+    ),
+    NothingResumed(reminder="pay"),
+    NothingResumed(reminder=None),
     NothingCancelled(reminder=None),
     NothingCancelled(reminder=None, operation="pay"),
     NothingCancelled(reminder=None, prefix="pay:", raw=True),

@@ -137,6 +137,8 @@ def test_each_other_command_says_what_was_asked() -> None:
     assert arguments.cancel(None, operation="pay").operation == "pay"
     under = arguments.cancel(None, prefix="pay:1", raw=True)
     assert (under.prefix, under.raw) == ("pay:1", True)
+    assert arguments.pause("pay", note="so").note == "so"
+    assert arguments.resume(None, all_of_actor=True).all
     armed = arguments.arm("pay", {"if_earlier": True, "if_changed": True})
     assert (armed.if_earlier, armed.if_changed) == (True, True)
     assert arguments.fire("pay").reminder == "pay"

@@ -12,7 +12,16 @@ from tocsin.codec.commands import (
 )
 from tocsin.codec.framing import head
 from tocsin.codec.json_commands import DEPTH_MAX
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -102,6 +111,8 @@ def refusal_of(value: bytes | str | None, headers: tuple[Header, ...] = ()) -> R
             Cancel(**LOG, reminder="r", if_version=Version(3)),
         ),
         ('{"fire":{"reminder":"r"}}', Fire(**LOG, reminder="r")),
+        ('{"pause":{"all":true,"note":"so"}}', Pause(**LOG, all=True, note="so")),
+        ('{"resume":{"reminder":"r"}}', Resume(**LOG, reminder="r")),
         ('{"destroy":{}}', Destroy(**LOG)),
     ],
 )
@@ -143,12 +154,13 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "way_out"),
     [
-        ("{}", "value", "arm, move, cancel, fire, destroy"),
+        ("{}", "value", "arm, move, cancel, fire, pause, resume, destroy"),
         ('{"fire":{"reminder":"r"},"destroy":{}}', "value", "one member"),
-        ('{"explode":{}}', "value", "arm, move, cancel, fire, destroy"),
+        ('{"explode":{}}', "value", "arm, move, cancel, fire, pause, resume, destroy"),
         ('{"destroy":null}', "destroy", "an object"),
         ('{"destroy":{"a":1}}', "a", "it has none"),
         ('{"arm":{"reminder":"r","cron":"* * * * *"}}', "cron", "every"),
+        ('{"pause":{"reminder":"r","note":1}}', "note", "text"),
         ('{"move":{"reminder":"r","payload":1}}', "payload", "if_version"),
         ('{"arm":{}}', "reminder", "name"),
         ('{"arm":{"reminder":null}}', "reminder", "name"),

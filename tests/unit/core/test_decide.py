@@ -302,22 +302,24 @@ def test_a_cancel_of_another_version_loses() -> None:
 
 def test_cancel_all_tells_each_reminder_in_order() -> None:
     both = [armed(), armed(reminder="z")]
-    names = [event.reminder for event in decide_all(both, cancel(all=True), Limits())]  # type: ignore[union-attr]
+    names = [event.reminder for event in decide_all(both, cancel(all=True), EpochMs(NOW), Limits())]  # type: ignore[union-attr]
     assert names == ["pay:1", "z"]
 
 
 def test_cancel_all_of_nothing_is_no_error() -> None:
-    assert decide_all((), cancel(all=True), Limits()) == (NothingCancelled(reminder=None),)
+    assert decide_all((), cancel(all=True), EpochMs(NOW), Limits()) == (
+        NothingCancelled(reminder=None),
+    )
 
 
 def test_destroy_is_one_decision_about_all() -> None:
-    assert decide_all([armed(), armed(reminder="z")], DESTROY, Limits()) == (
+    assert decide_all([armed(), armed(reminder="z")], DESTROY, EpochMs(NOW), Limits()) == (
         Destroyed(reminders=2),
     )
 
 
 def test_destroying_what_has_nothing_is_answered() -> None:
-    assert decide_all((), DESTROY, Limits()) == (Destroyed(reminders=0),)
+    assert decide_all((), DESTROY, EpochMs(NOW), Limits()) == (Destroyed(reminders=0),)
 
 
 # --- fire by hand

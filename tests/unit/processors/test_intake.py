@@ -6,7 +6,16 @@ from typing import Any, TypeVar
 import pytest
 
 from tocsin.app.processors.intake import intake
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import (
     Armed,
@@ -118,8 +127,25 @@ CANCEL_ALL = Cancel(**HERE, all=True)
 CANCEL_UNDER = Cancel(**HERE, prefix="pay")
 CANCEL_OPERATION = Cancel(**HERE, operation="pay")
 FIRE = Fire(**HERE, reminder="pay")
+PAUSE = Pause(**HERE, reminder="pay")
+PAUSE_ALL = Pause(**HERE, all=True)
+RESUME = Resume(**HERE, reminder="pay")
+RESUME_ALL = Resume(**HERE, all=True)
 DESTROY = Destroy(**HERE)
-ALL = (ARM, MOVE, CANCEL, CANCEL_ALL, CANCEL_UNDER, CANCEL_OPERATION, FIRE, DESTROY)
+ALL = (
+    ARM,
+    MOVE,
+    CANCEL,
+    CANCEL_ALL,
+    CANCEL_UNDER,
+    CANCEL_OPERATION,
+    FIRE,
+    PAUSE,
+    PAUSE_ALL,
+    RESUME,
+    RESUME_ALL,
+    DESTROY,
+)
 
 
 # --- answers
@@ -191,6 +217,12 @@ def test_a_condition_that_does_not_hold_changes_nothing() -> None:
     assert isinstance(note.event, Kept)
 
 
+def test_pause_all_puts_each_reminder_to_rest_at_once() -> None:
+    changes = of(Change, answered(PAUSE_ALL, armed("a"), armed("b")))
+    resting = [change.after is not None and change.after.paused is not None for change in changes]
+    assert resting == [True, True]
+
+
 @pytest.mark.parametrize("command", [CANCEL_ALL, DESTROY])
 def test_all_of_an_actor_goes_at_once(command: ServiceCommand) -> None:
     changes = of(Change, answered(command, armed("a"), armed("b")))
@@ -235,6 +267,10 @@ def test_only_a_fire_delivers(command: ServiceCommand) -> None:
     [
         (MOVE, ()),
         (FIRE, ()),
+        (PAUSE, ()),
+        (RESUME, ()),
+        (PAUSE_ALL, ()),
+        (RESUME_ALL, ()),
         (Arm(**HERE, reminder="pay", if_absent=True), (armed(),)),
         (Arm(**HERE, reminder="pay", if_version=Version(1)), (armed(),)),
         (Arm(**HERE, reminder="pay", if_version=Version(1)), ()),
