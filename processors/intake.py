@@ -1,6 +1,6 @@
 """Intake: each command is answered."""
 
-from tocsin.app.processors.outcome import effects_of, settle
+from tocsin.app.processors.outcome import effects_of, effects_of_several, settle
 from tocsin.core.commands import Arm, Cancel, Destroy, Pause, Resume, ServiceCommand
 from tocsin.core.decide import decide, decide_all, refused
 from tocsin.core.errors import Reason, Refusal
@@ -8,6 +8,7 @@ from tocsin.core.events import Destroyed, Refused, name_of
 from tocsin.core.evolve import evolve
 from tocsin.core.naming import beginning
 from tocsin.core.partitioning import partition_of
+from tocsin.core.reminder import Reminder
 from tocsin.core.rules import check_actor, check_room
 from tocsin.dataflow import BuryCommand, Change, Effect, Incoming, Note, Record, Turn, View
 
@@ -50,7 +51,10 @@ def _answer(
             _check_partition(record, turn)
         if isinstance(command, Arm):
             check_room(armed, turn.limits)
-    (event,) = decide(reminder, command, turn.now, turn.limits)
+    events = decide(reminder, command, turn.now, turn.limits, turn.partition)
+    if reminder is not None and len(events) > 1:
+        return effects_of_several(events, actor, reminder, record.offset, turn)
+    (event,) = events
     if isinstance(event, Refused):
         return refuse(record, event)
     return effects_of(settle(event, reminder, turn), actor, reminder, record.offset, answer=True)
@@ -67,7 +71,7 @@ def _answer_for_several(
     reminders = view.reminders(actor, start)
     if not reminders:
         _check_partition(record, turn)
-    *others, last = decide_all(reminders, command, turn.now, turn.limits)
+    *others, last = decide_all(reminders, command, turn.now, turn.limits, turn.partition)
     if isinstance(last, Refused):
         return refuse(record, last)
     effects: list[Effect] = [
@@ -77,13 +81,15 @@ def _answer_for_several(
     if isinstance(last, Destroyed):
         effects += [Change(actor, gone.spec.reminder, gone, None) for gone in reminders]
         return effects
-    events = {name_of(event): event for event in (*others, last)}
+    current: dict[str, Reminder | None] = {one.spec.reminder: one for one in reminders}
+    for event in (*others, last):
+        name = name_of(event)
+        if name is not None:
+            current[name] = evolve(current[name], event)
     for before in reminders:
-        name = before.spec.reminder
-        event = events.get(name)
-        after = before if event is None else evolve(before, event)
+        after = current[before.spec.reminder]
         if after is not before:
-            effects.append(Change(actor, name, before, after))
+            effects.append(Change(actor, before.spec.reminder, before, after))
     return effects
 
 

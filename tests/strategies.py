@@ -1,6 +1,7 @@
 """Arbitrary values of the core's types: as wide as the wire, wider than the rules allow."""
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tocsin.codec.deliveries import Metadata
 from tocsin.codec.events import Stamp
@@ -20,22 +21,27 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    PassedOver,
     Paused,
     Refused,
     Resumed,
+    Skipped,
     Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import PauseInForce, Reminder, Spec
+from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
@@ -74,6 +80,15 @@ traceparents = st.none() | st.text(
     alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60
 )
 
+options = st.builds(
+    Options,
+    missed=st.sampled_from(Missed),
+    catch_up=st.none() | durations,
+    ttl=st.none() | durations,
+    until=st.none() | instants,
+    occurrences=st.none() | occurrences,
+    jitter=durations,
+)
 specs = st.builds(
     Spec,
     reminder=names,
@@ -88,10 +103,13 @@ specs = st.builds(
     after=st.none() | durations,
     at=st.none() | instants,
 )
+any_specs = st.builds(replace, specs, options=st.none() | options)
 #: Awake ones.
 reminders = st.builds(Reminder, specs, occurrences, instants)
 pauses = st.builds(PauseInForce, instants, st.none() | texts)
-any_reminders = st.builds(Reminder, specs, occurrences, instants, st.none() | pauses)
+any_reminders = st.builds(
+    Reminder, any_specs, occurrences, instants, st.none() | pauses, st.none() | instants
+)
 step_records = st.builds(
     StepRecord,
     step=steps,
@@ -117,10 +135,37 @@ fired = st.builds(
     st.none() | occurrences,
     st.none() | instants,
     offsets,
+    st.none() | instants,
 )
+_spans = {
+    "reminder": names,
+    "version": versions,
+    "first": occurrences,
+    "last": occurrences,
+    "first_due": instants,
+    "last_due": instants,
+    "next_occurrence": st.none() | occurrences,
+    "next_due": st.none() | instants,
+    "next_wake": st.none() | instants,
+}
 events: st.SearchStrategy[Event] = st.one_of(
     fired,
-    st.builds(Armed, spec=specs, previous=st.none() | ended, replaced=st.booleans()),
+    st.builds(
+        Armed,
+        spec=any_specs,
+        previous=st.none() | ended,
+        wake=st.none() | instants,
+        replaced=st.booleans(),
+    ),
+    st.builds(Skipped, reason=st.sampled_from(PassedOver), **_spans),
+    st.builds(Expired, ttl=durations, **_spans),
+    st.builds(
+        Completed,
+        reminder=names,
+        version=versions,
+        occurrences=occurrences,
+        reason=st.sampled_from(Completion),
+    ),
     st.builds(
         Moved,
         reminder=names,
@@ -130,6 +175,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         previous=ended,
         after=st.none() | durations,
         at=st.none() | instants,
+        wake=st.none() | instants,
     ),
     st.builds(
         Kept,
@@ -194,6 +240,12 @@ arms = st.builds(
     if_version=st.none() | versions,
     if_earlier=st.booleans(),
     if_changed=st.booleans(),
+    until=_maybe_instant,
+    occurrences=st.none() | _longs,
+    jitter=_maybe_duration,
+    missed=st.none() | st.sampled_from(Missed).map(str) | texts,
+    catch_up=_maybe_duration,
+    ttl=_maybe_duration,
     traceparent=traceparents,
 )
 #: Commands as they may come; not all are within the rules.

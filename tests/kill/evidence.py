@@ -13,8 +13,10 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
     Destroyed,
     Event,
+    Expired,
     Fired,
     Kept,
     Moved,
@@ -23,6 +25,7 @@ from tocsin.core.events import (
     Paused,
     Refused,
     Resumed,
+    Skipped,
     Undeliverable,
 )
 
@@ -148,7 +151,17 @@ def _answer(event: Event) -> Answer:
             return Answer("destroyed", count=event.reminders)
         case Refused():
             return Answer("refused", event.reminder, reason=event.reason.value)
-        case Kept() | Paused() | Resumed() | NothingResumed() | Undeliverable() | CommandsLost():
+        case (
+            Kept()
+            | Paused()
+            | Resumed()
+            | NothingResumed()
+            | Skipped()
+            | Expired()
+            | Completed()
+            | Undeliverable()
+            | CommandsLost()
+        ):
             return Answer(type(event).__name__)
 
 

@@ -123,6 +123,9 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
             }
             if isinstance(command, Arm):
                 fields |= arm_fields(command)
+                fields["until"] = time(command.until, format_instant, as_text)
+                for field in ("jitter", "catch_up", "ttl"):
+                    fields[field] = time(getattr(command, field), format_duration, as_text)
         case Cancel():
             fields = {
                 "reminder": command.reminder,
@@ -158,6 +161,8 @@ def arm_fields(arm: Arm) -> dict[str, Any]:
         "if_absent": arm.if_absent,
         "if_earlier": arm.if_earlier,
         "if_changed": arm.if_changed,
+        "occurrences": arm.occurrences,
+        "missed": arm.missed,
     }
 
 

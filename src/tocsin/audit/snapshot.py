@@ -153,6 +153,8 @@ def _fields(stored: Reminder, entry: Entry) -> Iterable[tuple[str, object, objec
     folded = entry.reminder
     yield "occurrence", stored.occurrence, folded.occurrence
     yield "due", stored.due, folded.due
+    if entry.timed:
+        yield "wake", stored.wake, folded.wake
     if entry.posed:
         yield "paused", stored.paused, folded.paused
     known = {"reminder", "version"}

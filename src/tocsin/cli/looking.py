@@ -59,9 +59,9 @@ def show(
 
       tocsin show order/4711 pay
     """
-    from tocsin.cli.documents import header_fields, payload_fields
+    from tocsin.cli.documents import header_fields, options_document, payload_fields
     from tocsin.cli.safe import safe
-    from tocsin.cli.sentences import duration, instant, preview
+    from tocsin.cli.sentences import duration, instant, option, preview
 
     run = session(ctx)
     whose, wanted = run.name(actor), run.name(name)
@@ -90,6 +90,13 @@ def show(
         ("payload", f"{preview(payload)}  ({len(found.payload)} bytes)"),
         ("content type", safe(found.content_type or "–")),
         ("to", safe(found.to or "–")),
+    ]
+    if found.wake is not None:
+        rows.append(("goes out", instant(found.wake)))
+    rows += [
+        (name.replace("_", "-"), option(name, value))
+        for name, value in options_document(found.options).items()
+        if value is not None
     ]
     if found.paused_since is not None:
         rows.append(("paused", _paused(found)))
@@ -169,11 +176,13 @@ def _listed(one: "Listed") -> dict[str, Any]:
 
 
 def _detail(one: "Detail") -> dict[str, Any]:
-    from tocsin.cli.documents import header_fields, payload_fields
+    from tocsin.cli.documents import header_fields, options_document, payload_fields
 
     return {
         **_listed(one),
         "first_due": one.anchor,
+        "wake": one.wake,
+        **options_document(one.options),
         **payload_fields(one.payload, one.content_type),
         "headers": header_fields(one.headers),
         "traceparent": one.traceparent,

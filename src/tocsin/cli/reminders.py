@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tocsin.client import Answer, Client, Handle
 
 _WHEN = "When"
+_LATE = "When it is late"
 _WHAT = "What"
 _CONDITIONS = "Conditions"
 _ANSWER = "Answer"
@@ -93,6 +94,44 @@ def arm(  # noqa: PLR0913  one parameter for each option
     after: In = None,
     at: At = None,
     every: Every = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INSTANT", help="The last instant of the schedule.", rich_help_panel=_WHEN
+        ),
+    ] = None,
+    occurrences: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="The schedule ends after so many.", rich_help_panel=_WHEN
+        ),
+    ] = None,
+    jitter: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Spread fires over so long.", rich_help_panel=_WHEN),
+    ] = None,
+    missed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY",
+            help="What goes out of slots that were missed: latest, all or skip.",
+            rich_help_panel=_LATE,
+        ),
+    ] = None,
+    catch_up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="How far back that policy looks.", rich_help_panel=_LATE
+        ),
+    ] = None,
+    ttl: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="What is later than that is not fired.",
+            rich_help_panel=_LATE,
+        ),
+    ] = None,
     payload: Annotated[
         str | None,
         typer.Option(
@@ -165,6 +204,8 @@ def arm(  # noqa: PLR0913  one parameter for each option
       tocsin arm order/4711 pay:second --at 2027-03-01T09:00+01:00 --json-payload @notice.json
 
       tocsin arm sensor/7 poll --every 15m --if-absent
+
+      tocsin arm sensor/7 report --every 1d --missed skip --jitter 10m
     """
     run = session(ctx)
     payload_given, type_given = _payload(payload, json_payload)
@@ -172,6 +213,12 @@ def arm(  # noqa: PLR0913  one parameter for each option
         "after": after,
         "at": at,
         "every": every,
+        "until": until,
+        "occurrences": occurrences,
+        "jitter": jitter,
+        "missed": missed,
+        "catch_up": catch_up,
+        "ttl": ttl,
         "payload": payload_given,
         "content_type": content_type if content_type is not None else type_given,
         "headers": [_header(text) for text in header or []],

@@ -10,20 +10,26 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Event,
+    Expired,
     Fired,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    PassedOver,
     Paused,
     Refused,
     Resumed,
+    Skipped,
     Unchanged,
     Undeliverable,
 )
+from tocsin.core.reminder import Missed, Options
 from tocsin.core.time_text import TimeTextError, format_duration, format_instant
 from tocsin.core.values import DurationMs
 
@@ -37,7 +43,7 @@ def sentence(event: Event) -> str:
             said = (
                 f"armed {safe(spec.reminder)}, version {spec.version}, due {instant(spec.anchor)}"
             )
-            said += _every(spec.every)
+            said += _every(spec.every) + _options(spec.options)
             if previous is not None:
                 word = "replaces" if replaced else "again, as"
                 said += f"; {word} version {previous.version}, due {instant(previous.due)}"
@@ -57,6 +63,15 @@ def sentence(event: Event) -> str:
             return (
                 f"kept {safe(event.reminder)}, version {event.version}, due {instant(event.due)}:"
                 f" {_UNCHANGED[event.reason]}"
+            )
+        case Skipped():
+            return f"skipped {_slots(event)}: {_PASSED_OVER[event.reason]}{_next(event)}"
+        case Expired():
+            return f"expired {_slots(event)}: not fired within {duration(event.ttl)}{_next(event)}"
+        case Completed():
+            return (
+                f"completed {safe(event.reminder)}, version {event.version}, after"
+                f" {event.occurrences} occurrences: {_COMPLETION[event.reason]}"
             )
         case Paused():
             return (
@@ -100,6 +115,52 @@ _UNCHANGED = {
 }
 
 
+_PASSED_OVER = {
+    PassedOver.CATCH_UP: "further back than the catch-up window",
+    PassedOver.POLICY: "the missed policy is skip",
+}
+_COMPLETION = {
+    Completion.UNTIL: "the next one lies after its last instant",
+    Completion.OCCURRENCES: "that is as many as were asked for",
+    Completion.TIME: "the next one lies after the year 9999",
+}
+
+
+def _slots(event: Skipped | Expired) -> str:
+    said = f"{safe(event.reminder)}, version {event.version}, "
+    if event.first == event.last:
+        return said + f"occurrence {event.first}, due {instant(event.first_due)}"
+    return said + (
+        f"occurrences {event.first} to {event.last}, due {instant(event.first_due)} to"
+        f" {instant(event.last_due)}"
+    )
+
+
+def _next(event: Fired | Skipped | Expired) -> str:
+    if event.next_due is None:
+        return "; done"
+    due = event.next_due if event.next_wake is None else event.next_wake
+    return f"; next {instant(due)}"
+
+
+def _options(options: Options | None) -> str:
+    if options is None:
+        return ""
+    asked = [f"missed {options.missed}"] if options.missed is not Missed.LATEST else []
+    for word, length in (
+        ("catch-up", options.catch_up),
+        ("ttl", options.ttl),
+        ("jitter", options.jitter or None),
+    ):
+        if length is not None:
+            asked.append(f"{word} {duration(length)}")
+    if options.until is not None:
+        asked.append(f"until {instant(options.until)}")
+    if options.occurrences is not None:
+        asked.append(f"{options.occurrences} occurrences")
+    return "".join(f", {word}" for word in asked)
+
+
 def _nothing(event: NothingCancelled) -> str:
     if event.reminder is not None:
         return f"{safe(event.reminder)} is not armed"
@@ -135,6 +196,16 @@ def duration(ms: int | None) -> str:
         return f"{ms} ms"
 
 
+def option(name: str, value: str | int) -> str:
+    """Return an option of `documents.options_document`."""
+    if name == "until" and isinstance(value, int):
+        return instant(value)
+    return duration(value) if name in _LENGTHS and isinstance(value, int) else str(value)
+
+
+_LENGTHS = frozenset({"catch_up", "ttl", "jitter"})
+
+
 def lateness(ms: int) -> str:
     """Return how late, in as many digits as matter."""
     return f"{ms} ms" if ms < 10 * _SECOND_MS else duration(ms - ms % _SECOND_MS)
@@ -160,7 +231,7 @@ def _fired(fired: Fired) -> str:
         )
     if fired.missed:
         said += f"; {fired.missed} missed since {instant(fired.missed_due)}"
-    return said + ("; done" if fired.next_due is None else f"; next {instant(fired.next_due)}")
+    return said + _next(fired)
 
 
 def event_line(logged: LoggedEvent) -> str:

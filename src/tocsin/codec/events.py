@@ -27,18 +27,23 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    PassedOver,
     Paused,
     Refused,
     Resumed,
+    Skipped,
     Unchanged,
     Undeliverable,
 )
@@ -101,7 +106,14 @@ def _body(event: Event, stamped: bytes) -> bytes:
             return _fired(event)
         case Armed():
             previous = NULL if event.previous is None else SOME + _ended(event.previous)
-            return spec_body(event.spec) + previous + boolean(event.replaced)
+            return b"".join(
+                (
+                    spec_body(event.spec),
+                    previous,
+                    maybe_long(event.wake),
+                    boolean(event.replaced),
+                )
+            )
         case Moved():
             return b"".join(
                 (
@@ -112,12 +124,26 @@ def _body(event: Event, stamped: bytes) -> bytes:
                     _ended(event.previous),
                     maybe_long(event.after),
                     maybe_long(event.at),
+                    maybe_long(event.wake),
                 )
             )
         case Kept():
             return text(event.reminder) + _ended(event) + text(event.reason)
         case Cancelled():
             return text(event.reminder) + _ended(event)
+        case Skipped():
+            return _span(event) + text(event.reason) + _next(event)
+        case Expired():
+            return _span(event) + long(event.ttl) + _next(event)
+        case Completed():
+            return b"".join(
+                (
+                    text(event.reminder),
+                    long(event.version),
+                    long(event.occurrences),
+                    text(event.reason),
+                )
+            )
         case Paused() | Resumed():
             return b"".join(
                 (text(event.reminder), _ended(event), often(event.since), maybe_text(event.note))
@@ -168,12 +194,32 @@ def _fired(fired: Fired) -> bytes:
             NULL if fired.next_occurrence is None else maybe_long(fired.next_occurrence),
             NULL if fired.next_due is None else maybe_long(fired.next_due),
             often(fired.next_command),
+            NULL if fired.next_wake is None else maybe_long(fired.next_wake),
         )
     )
 
 
 def _ended(ended: Ended | Cancelled | Kept | Paused | Resumed) -> bytes:
     return long(ended.version) + often(ended.occurrence) + often(ended.due)
+
+
+def _span(event: Skipped | Expired) -> bytes:
+    return b"".join(
+        (
+            text(event.reminder),
+            long(event.version),
+            long(event.first),
+            long(event.last),
+            long(event.first_due),
+            long(event.last_due),
+        )
+    )
+
+
+def _next(event: Skipped | Expired) -> bytes:
+    return (
+        maybe_long(event.next_occurrence) + maybe_long(event.next_due) + maybe_long(event.next_wake)
+    )
 
 
 def _take_stamp(record: Record) -> Stamp:
@@ -187,6 +233,7 @@ def _armed(record: Record) -> Armed:
     return Armed(
         spec=spec_of(record["spec"]),
         previous=None if previous is None else Ended(**previous),
+        wake=record["wake"],
         replaced=record["replaced"],
     )
 
@@ -219,6 +266,13 @@ _BUILD: Final[Mapping[str, Callable[[Any], Event]]] = {
     "tocsin.events.Moved": _moved,
     "tocsin.events.Kept": _kept,
     "tocsin.events.Cancelled": lambda record: Cancelled(**record),
+    "tocsin.events.Skipped": lambda record: Skipped(
+        **{**record, "reason": PassedOver(record["reason"])}
+    ),
+    "tocsin.events.Expired": lambda record: Expired(**record),
+    "tocsin.events.Completed": lambda record: Completed(
+        **{**record, "reason": Completion(record["reason"])}
+    ),
     "tocsin.events.Paused": lambda record: Paused(**record),
     "tocsin.events.Resumed": lambda record: Resumed(**record),
     "tocsin.events.NothingResumed": lambda record: NothingResumed(**record),

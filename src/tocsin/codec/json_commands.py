@@ -37,6 +37,12 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "at",
         "after",
         "every",
+        "until",
+        "occurrences",
+        "jitter",
+        "missed",
+        "catch_up",
+        "ttl",
         "payload",
         "payload_text",
         "payload_base64",
@@ -92,6 +98,12 @@ def decode_json(
                 if_version=_version(fields),
                 if_earlier=_flag(fields, "if_earlier"),
                 if_changed=_flag(fields, "if_changed"),
+                until=_instant(fields, "until"),
+                occurrences=_integer_of(fields, "occurrences"),
+                jitter=_duration(fields, "jitter"),
+                missed=_text(fields, "missed"),
+                catch_up=_duration(fields, "catch_up"),
+                ttl=_duration(fields, "ttl"),
                 traceparent=traceparent,
             )
         case "move":
@@ -268,12 +280,17 @@ def _flag(fields: Fields, field: str) -> bool:
 
 
 def _version(fields: Fields) -> Version | None:
-    value = fields.get("if_version")
+    value = _integer_of(fields, "if_version")
+    return None if value is None else Version(value)
+
+
+def _integer_of(fields: Fields, field: str) -> int | None:
+    value = fields.get(field)
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and value in _INT64:
-        return Version(value)
-    raise _invalid("if_version", value, "a version is an integer of 64 bits")
+        return value
+    raise _invalid(field, value, "give an integer of 64 bits")
 
 
 def _instant(fields: Fields, field: str) -> EpochMs | None:

@@ -34,6 +34,18 @@ class Arm(Command, frozen=True, kw_only=True):
     if_earlier: bool = False
     #: Nothing happens while schedule, payload and options are the same as armed.
     if_changed: bool = False
+    #: Last instant at which an occurrence may be due.
+    until: EpochMs | None = None
+    #: Largest number of occurrences.
+    occurrences: int | None = None
+    #: Longest delay of a fire after its due.
+    jitter: DurationMs | None = None
+    #: Policy about missed slots, one of core.reminder.Missed.
+    missed: str | None = None
+    #: How far back that policy looks.
+    catch_up: DurationMs | None = None
+    #: Time to live of each occurrence.
+    ttl: DurationMs | None = None
     #: W3C trace context of the command record.
     traceparent: str | None = None
 

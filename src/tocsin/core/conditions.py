@@ -42,6 +42,7 @@ def _is_same(armed: Spec, spec: Spec) -> bool:
         and spec.content_type == armed.content_type
         and spec.headers == armed.headers
         and spec.to == armed.to
+        and spec.options == armed.options
     )
 
 

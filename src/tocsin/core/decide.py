@@ -6,6 +6,8 @@ A well-formed command that loses is answered by a Refused event, not by an excep
 from collections.abc import Sequence
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from tocsin.core.commands import (
     Arm,
     Cancel,
@@ -33,12 +35,15 @@ from tocsin.core.events import (
     Refused,
     Unchanged,
 )
+from tocsin.core.jitter import wake_of
 from tocsin.core.limits import Limits
+from tocsin.core.missed import CATCH_UP_MS, look
 from tocsin.core.naming import is_meant
 from tocsin.core.pausing import pause, resume
-from tocsin.core.recurrence import newest_due, slot_after
+from tocsin.core.recurrence import Slot, newest_due, slot_after
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
+from tocsin.core.rules_of_options import check_end, options_of
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs, Version
 
@@ -48,24 +53,31 @@ NAME_SHOWN_MAX = 1024
 
 
 def decide(
-    reminder: Reminder | None, command: ServiceCommand, now: EpochMs, limits: Limits
+    reminder: Reminder | None,
+    command: ServiceCommand,
+    now: EpochMs,
+    limits: Limits,
+    partition: int = 0,
 ) -> tuple[Event, ...]:
     """Return what `command` does to the one reminder that it names; never empty.
+
+    `partition` is that of the commands; jitter depends on it.
 
     For Cancel, Pause and Resume of several and for Destroy, see `decide_all`.
     """
     try:
         match command:
             case Arm():
-                return (_arm(reminder, command, now, limits),)
+                return (_arm(reminder, command, now, limits, partition),)
             case Move():
-                return (_move(reminder, command, now, limits),)
+                return (_move(reminder, command, now, limits, partition),)
             case Cancel():
                 return (_cancel(reminder, command, limits),)
             case Fire():
                 return (_fire(reminder, command, now, limits),)
             case Pause() | Resume() | Destroy():
-                return decide_all(() if reminder is None else (reminder,), command, now, limits)
+                named = () if reminder is None else (reminder,)
+                return decide_all(named, command, now, limits, partition)
             case _:
                 assert_never(command)
     except Refusal as refusal:
@@ -77,6 +89,7 @@ def decide_all(
     command: Cancel | Pause | Resume | Destroy,
     now: EpochMs,
     limits: Limits,
+    partition: int = 0,
 ) -> tuple[Event, ...]:
     """Return what `command` does to an actor with these `reminders`; never empty.
 
@@ -89,7 +102,7 @@ def decide_all(
             case Pause():
                 return pause(reminders, command, now, limits)
             case Resume():
-                return resume(reminders, command, limits)
+                return resume(reminders, command, now, limits, partition)
             case Destroy():
                 return (Destroyed(reminders=len(reminders)),)
             case _:
@@ -98,21 +111,36 @@ def decide_all(
         return (refused(refusal, command),)
 
 
-def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tuple[Event, ...]:
+def decide_due(
+    reminder: Reminder | None,
+    command: FireDue,
+    now: EpochMs,
+    limits: Limits,
+    partition: int = 0,
+) -> tuple[Event, ...]:
     """Return the fire of the newest slot due at `now`; empty when there is nothing to fire.
 
+    Where the reminder has options, what they make of the slots that went by: see `missed.look`.
     Never early: compares the due with the wall clock `now` alone.
     """
     if reminder is None or reminder.spec.version != command.version or reminder.due > now:
         return ()
     if reminder.paused is not None:
         return ()
+    spec = reminder.spec
+    if spec.options is not None:
+        if reminder.wake is not None and reminder.wake > now:
+            return ()
+        return look(reminder, command, now, limits, partition)
+    # The same for all defaults, without what it costs: most reminders have no options.
     slot = newest_due(reminder, now)
-    following = slot_after(reminder, slot)
+    following = slot_after(spec, slot)
+    if spec.every is not None and (following is None or now - reminder.due > CATCH_UP_MS):
+        return look(reminder, command, now, limits, partition)
     missed = slot.occurrence - reminder.occurrence
     return (
         Fired(
-            reminder.spec.reminder,
+            spec.reminder,
             command.version,
             Kind.SCHEDULED,
             slot.occurrence,
@@ -140,8 +168,11 @@ def refused(refusal: Refusal, command: ServiceCommand | None) -> Refused:
     )
 
 
-def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> Armed | Kept:
+def _arm(
+    reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits, partition: int
+) -> Armed | Kept:
     check_arm(arm, limits)
+    options = options_of(arm)
     if arm.if_absent and reminder is not None:
         raise Refusal(
             Reason.EXISTS,
@@ -172,31 +203,46 @@ def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> A
         traceparent=arm.traceparent,
         after=after,
         at=at,
+        options=options,
     )
+    wake = None
+    if options is not None:
+        check_end("until", arm.until, spec)
+        wake = wake_of(spec, Slot(0, due), partition)
     if reminder is None:
-        return Armed(spec=spec)
+        return Armed(spec=spec, wake=wake)
     if arm.if_earlier or arm.if_changed:
         reason = unchanged(reminder, arm, spec)
         if reason is not None:
             return _kept(reminder, reason)
-    return Armed(spec=spec, previous=_ended(reminder), replaced=reminder.due != due)
+    replaced = reminder.due != due
+    return Armed(spec=spec, previous=_ended(reminder), wake=wake, replaced=replaced)
 
 
-def _move(reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits) -> Moved:
+def _move(
+    reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits, partition: int
+) -> Moved:
     check_move(move, limits)
     armed = _check_armed(reminder, move.reminder)
     if move.if_version is not None:
         _check_version(armed, move.if_version)
     due = _first_due(move, now)
     after, at = asked(move, due)
+    every = move.every if move.every is not None else armed.spec.every
+    wake = None
+    if armed.spec.options is not None:
+        spec = replace(armed.spec, version=Version(move.offset), anchor=due, every=every)
+        check_end("at" if move.at is not None else "after", move.at or move.after, spec)
+        wake = wake_of(spec, Slot(0, due), partition)
     return Moved(
         reminder=move.reminder,
         version=Version(move.offset),
         anchor=due,
-        every=move.every if move.every is not None else armed.spec.every,
+        every=every,
         previous=_ended(armed),
         after=after,
         at=at,
+        wake=wake,
     )
 
 
@@ -241,6 +287,7 @@ def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -
         armed.occurrence if recurring else None,
         armed.due if recurring else None,
         fire.offset,
+        armed.wake if recurring else None,
     )
 
 

@@ -29,6 +29,24 @@ class Unchanged(StrEnum):
     NOT_EARLIER = "not_earlier"
 
 
+class PassedOver(StrEnum):
+    """Why slots were skipped. The values are on the wire: add, never rename."""
+
+    #: They lie further back than the catch-up window.
+    CATCH_UP = "catch_up"
+    #: The missed policy is `skip`.
+    POLICY = "policy"
+
+
+class Completion(StrEnum):
+    """Why a schedule has no further slot. The values are on the wire: add, never rename."""
+
+    UNTIL = "until"
+    OCCURRENCES = "occurrences"
+    #: The next one would lie after the year 9999.
+    TIME = "time"
+
+
 class Ended(Struct, frozen=True, kw_only=True):
     """The occurrence that a new version put an end to."""
 
@@ -43,6 +61,8 @@ class Armed(Struct, frozen=True, kw_only=True):
     spec: Spec
     #: What the name stood for before; None where it was free.
     previous: Ended | None = None
+    #: When occurrence 0 goes out, delayed by jitter; None: when it is due.
+    wake: EpochMs | None = None
     #: The due changed: one alarm took another's place.
     replaced: bool = False
 
@@ -58,6 +78,8 @@ class Moved(Struct, frozen=True, kw_only=True):
     #: As in the Spec.
     after: DurationMs | None = None
     at: EpochMs | None = None
+    #: When occurrence 0 goes out, delayed by jitter; None: when it is due.
+    wake: EpochMs | None = None
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -147,6 +169,50 @@ class Fired(Struct, frozen=True):
     #: Offset of the command that was to be consumed next when this was decided; for a manual fire
     #: the Fire command itself, which names the delivery.
     next_command: Offset
+    #: When the next slot goes out, delayed by jitter; None: when it is due.
+    next_wake: EpochMs | None = None
+
+
+class Skipped(Struct, frozen=True, kw_only=True):
+    """Slots first … last went by and do not go out."""
+
+    reminder: str
+    version: Version
+    first: int
+    last: int
+    first_due: EpochMs
+    last_due: EpochMs
+    reason: PassedOver
+    #: Slot and due that come next; None: the reminder is done.
+    next_occurrence: int | None
+    next_due: EpochMs | None
+    next_wake: EpochMs | None = None
+
+
+class Expired(Struct, frozen=True, kw_only=True):
+    """Slots first … last could not fire within their time to live, and do not go out."""
+
+    reminder: str
+    version: Version
+    first: int
+    last: int
+    first_due: EpochMs
+    last_due: EpochMs
+    ttl: DurationMs
+    #: Slot and due that come next; None: the reminder is done.
+    next_occurrence: int | None
+    next_due: EpochMs | None
+    next_wake: EpochMs | None = None
+
+
+class Completed(Struct, frozen=True, kw_only=True):
+    """A schedule came to its end; the event before told of its last slot."""
+
+    reminder: str
+    version: Version
+    #: How many slots it had.
+    occurrences: int
+    reason: Completion
 
 
 class Undeliverable(Struct, frozen=True, kw_only=True):
@@ -193,6 +259,9 @@ Event = (
     | Resumed
     | NothingResumed
     | Fired
+    | Skipped
+    | Expired
+    | Completed
     | Undeliverable
     | Destroyed
     | Refused
@@ -209,7 +278,7 @@ def name_of(event: Event) -> str | None:
             return fired.reminder
         case Fired() | Moved() | Kept() | Cancelled() | NothingCancelled() | Refused():
             return event.reminder
-        case Paused() | Resumed() | NothingResumed():
+        case Paused() | Resumed() | NothingResumed() | Skipped() | Expired() | Completed():
             return event.reminder
         case Destroyed() | CommandsLost():
             return None

@@ -8,8 +8,10 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
     Destroyed,
     Event,
+    Expired,
     Fired,
     Kept,
     Moved,
@@ -18,6 +20,7 @@ from tocsin.core.events import (
     Paused,
     Refused,
     Resumed,
+    Skipped,
     Undeliverable,
 )
 from tocsin.core.reminder import PauseInForce, Reminder
@@ -31,11 +34,13 @@ def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
     match event:
         case Fired():
             return _after_fire(reminder, event)
-        case Armed(spec=spec):
-            return Reminder(spec, 0, spec.anchor)
+        case Armed(spec=spec, wake=wake):
+            return Reminder(spec, 0, spec.anchor, None, wake)
         case Moved():
             return _moved(reminder, event)
-        case Cancelled() | Destroyed():
+        case Skipped() | Expired():
+            return _after_slots(reminder, event)
+        case Cancelled() | Destroyed() | Completed():
             return None
         case Undeliverable(fired=fired):
             return _after_fire(reminder, fired)
@@ -56,7 +61,15 @@ def _after_fire(reminder: Reminder | None, fired: Fired) -> Reminder | None:
         return None
     if fired.next_occurrence == reminder.occurrence:  # by hand: the schedule did not move
         return reminder
-    return Reminder(reminder.spec, fired.next_occurrence, fired.next_due)
+    return Reminder(reminder.spec, fired.next_occurrence, fired.next_due, None, fired.next_wake)
+
+
+def _after_slots(reminder: Reminder | None, event: Skipped | Expired) -> Reminder | None:
+    if reminder is None or event.next_due is None or event.next_occurrence is None:
+        return None
+    return Reminder(
+        reminder.spec, event.next_occurrence, event.next_due, reminder.paused, event.next_wake
+    )
 
 
 def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
@@ -69,4 +82,4 @@ def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
         after=moved.after,
         at=moved.at,
     )
-    return Reminder(spec, 0, moved.anchor, reminder.paused)
+    return Reminder(spec, 0, moved.anchor, reminder.paused, moved.wake)

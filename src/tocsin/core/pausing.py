@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from tocsin.core.commands import Pause, Resume
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import Event, NothingResumed, Paused, Resumed
+from tocsin.core.evolve import evolve
 from tocsin.core.limits import Limits
-from tocsin.core.reminder import Reminder
+from tocsin.core.missed import skip_what_went_by
+from tocsin.core.reminder import PauseInForce, Reminder
 from tocsin.core.rules import check_pause
 from tocsin.core.values import EpochMs
 
@@ -20,11 +22,26 @@ def pause(
     return tuple(_paused(reminder, command, now) for reminder in reminders)
 
 
-def resume(reminders: Sequence[Reminder], command: Resume, limits: Limits) -> tuple[Event, ...]:
-    """Return what a Resume does to those of `reminders` that it means; raises Refusal."""
+def resume(
+    reminders: Sequence[Reminder],
+    command: Resume,
+    now: EpochMs,
+    limits: Limits,
+    partition: int,
+) -> tuple[Event, ...]:
+    """Return what a Resume does to those of `reminders` that it means; raises Refusal.
+
+    What went by is decided once the reminder is awake, like after any downtime; only a schedule
+    that skips does so at once, also when no more than one slot went by.
+    """
     check_pause(command, limits)
     _check_any(reminders, command)
-    resumed = tuple(event for reminder in reminders for event in _resumed(reminder, command))
+    resumed = tuple(
+        event
+        for reminder in reminders
+        if reminder.paused is not None
+        for event in _resumed(reminder, reminder.paused, command, now, partition)
+    )
     return resumed or (NothingResumed(reminder=command.reminder),)
 
 
@@ -54,16 +71,23 @@ def _paused(reminder: Reminder, pause: Pause, now: EpochMs) -> Paused:
     )
 
 
-def _resumed(reminder: Reminder, resume: Resume) -> tuple[Event, ...]:
-    if reminder.paused is None:
-        return ()
+def _resumed(
+    reminder: Reminder, paused: PauseInForce, resume: Resume, now: EpochMs, partition: int
+) -> tuple[Event, ...]:
+    skipped = skip_what_went_by(reminder, now, partition)
+    current: Reminder | None = reminder
+    for event in skipped:
+        current = evolve(current, event)
+    if current is None:
+        return skipped
     return (
+        *skipped,
         Resumed(
-            reminder=reminder.spec.reminder,
-            version=reminder.spec.version,
-            occurrence=reminder.occurrence,
-            due=reminder.due,
-            since=reminder.paused.since,
+            reminder=current.spec.reminder,
+            version=current.spec.version,
+            occurrence=current.occurrence,
+            due=current.due,
+            since=paused.since,
             note=resume.note,
         ),
     )

@@ -58,14 +58,14 @@ def check_arm(arm: Arm, limits: Limits) -> None:
             arm.if_version,
             "if_absent and if_version exclude each other: give one",
         )
-    for field in ("if_earlier", "if_changed"):
-        if arm.if_absent and getattr(arm, field):
-            raise Refusal(
-                Reason.INVALID,
-                field,
-                True,  # noqa: FBT003  the field's value
-                f"if_absent and {field} exclude each other: leave out if_absent",
-            )
+    if arm.if_absent and (arm.if_earlier or arm.if_changed):
+        field = "if_earlier" if arm.if_earlier else "if_changed"
+        raise Refusal(
+            Reason.INVALID,
+            field,
+            True,  # noqa: FBT003  the field's value
+            f"if_absent and {field} exclude each other: leave out if_absent",
+        )
     if len(arm.payload) > limits.payload_bytes_max:
         raise _over("payload", len(arm.payload), "payload_bytes_max", limits.payload_bytes_max)
     if arm.content_type is not None and len(arm.content_type) > CONTENT_TYPE_CHARS_MAX:
@@ -215,9 +215,9 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
     if command.at is not None:
         if command.after is not None:
             raise Refusal(Reason.INVALID, "after", command.after, "give at or after, not both")
-        _check_instant("at", command.at)
+        check_instant("at", command.at)
     elif command.after is not None:
-        _check_duration("after", command.after)
+        check_duration("after", command.after)
         if command.after and command.appended is None:
             raise Refusal(
                 Reason.INVALID,
@@ -227,7 +227,7 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
                 "message.timestamp.type=LogAppendTime on the commands topic, or give `at`",
             )
     if command.every is not None:
-        _check_duration("every", command.every)
+        check_duration("every", command.every)
         floor = max(limits.every_ms_min, 1)
         if command.every < floor:
             raise Refusal(
@@ -238,12 +238,14 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
             )
 
 
-def _check_instant(field: str, value: EpochMs) -> None:
+def check_instant(field: str, value: EpochMs) -> None:
+    """Check that an instant is one that the engine can hold."""
     if not INSTANT_MS_MIN <= value <= INSTANT_MS_MAX:
         raise Refusal(Reason.INVALID, field, value, "an instant lies in the years 1 to 9999")
 
 
-def _check_duration(field: str, value: DurationMs) -> None:
+def check_duration(field: str, value: DurationMs) -> None:
+    """Check that a length of time is one that the engine can hold."""
     if not 0 <= value <= DURATION_MS_MAX:
         raise Refusal(Reason.INVALID, field, value, "a duration is from 0 to 1,000 years")
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tocsin.codec.keys import PROGRESS, SPEC, actor_prefix, due_key, parse_key, record_key
 from tocsin.codec.state import decode_reminder
-from tocsin.core.reminder import Reminder
+from tocsin.core.reminder import Options, Reminder
 from tocsin.core.values import EpochMs
 from tocsin.ports import KeyValues
 from tocsin.runtime.index import DUE, DUE_END, RECORD, read_checkpoint
@@ -43,6 +43,9 @@ class Detail(Listed, frozen=True, kw_only=True, omit_defaults=True):
 
     #: Due of occurrence 0.
     anchor: int
+    #: When the open occurrence goes out, where jitter delays it.
+    wake: int | None = None
+    options: Options | None = None
     payload_base64: bytes
     #: Values are base64, or null.
     headers: tuple[tuple[str, bytes | None], ...] = ()
@@ -80,6 +83,8 @@ def reminder(store: KeyValues, actor: str, name: str) -> Detail | None:
     return Detail(
         **_common(actor, found),
         anchor=found.spec.anchor,
+        wake=found.wake,
+        options=found.spec.options,
         payload_base64=found.spec.payload,
         headers=found.spec.headers,
         traceparent=found.spec.traceparent,

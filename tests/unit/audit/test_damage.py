@@ -22,13 +22,16 @@ from tocsin.codec.state import (
 from tocsin.core.events import (
     Armed,
     Cancelled,
+    Completed,
     Event,
+    Expired,
     Fired,
     Kept,
     Moved,
     NothingResumed,
     Paused,
     Resumed,
+    Skipped,
     Unchanged,
 )
 from tocsin.core.values import EpochMs, Offset, Version
@@ -533,3 +536,70 @@ def test_a_state_that_forgot_a_pause_is_found() -> None:
     assert audit(engine).clean
     forgetful = renumbered([*engine.state, awake])
     assert Kind.STATE_DIFFERS in kinds(audit(engine, state=forgetful))
+
+
+# --- slots that do not go out
+
+
+@pytest.fixture
+def late() -> Engine:
+    """A schedule that skips, one whose slots expire and which completes, one with jitter."""
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "skips", "every": 100, "missed": "skip"}})
+    engine.send("a", {"arm": {"reminder": "ends", "every": 100, "ttl": 50, "occurrences": 4}})
+    engine.send("a", {"arm": {"reminder": "shakes", "every": 1_000, "jitter": 900}})
+    engine.step()
+    engine.clock.advance(390)
+    engine.settle()
+    engine.clock.advance(3_000)
+    engine.settle()
+    assert audit(engine).clean
+    return engine
+
+
+def first_of(engine: Engine, kind: type[Event]) -> Event:
+    i = at(engine, lambda event: isinstance(event, kind))
+    return decode_event(engine.events[i].value or b"")[0]
+
+
+@pytest.mark.parametrize("kind", [Skipped, Expired])
+def test_slots_that_are_in_no_event_are_found(late: Engine, kind: type[Event]) -> None:
+    assert Kind.TILING in kinds(without(late, kind))
+
+
+@pytest.mark.parametrize("kind", [Skipped, Expired])
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"first": 1}, Kind.TILING),
+        ({"last": -1}, Kind.TILING),
+        ({"first_due": EpochMs(5)}, Kind.TILING),
+        ({"last_due": EpochMs(5)}, Kind.GRID),
+        ({"next_occurrence": 77}, Kind.NEXT_OCCURRENCE),
+        ({"next_wake": EpochMs(5)}, Kind.GRID),
+        ({"version": Version(0)}, Kind.TILING),
+    ],
+)
+def test_slots_that_are_told_wrong_are_found(
+    late: Engine, kind: type[Event], fields: dict[str, int], found: Kind
+) -> None:
+    event = first_of(late, kind)
+    if kind is Skipped and "version" in fields:
+        fields = {"version": Version(1)}
+    assert found in kinds(instead(late, kind, replace(event, **fields)))
+
+
+def test_a_schedule_that_completed_though_it_goes_on_is_found(late: Engine) -> None:
+    event = first_of(late, Completed)
+    assert isinstance(event, Completed)
+    wrong = replace(event, reminder="skips", version=Version(0))
+    assert Kind.CONTRADICTION in kinds(instead(late, Completed, wrong))
+
+
+def test_a_jittered_fire_before_it_woke_is_found(late: Engine) -> None:
+    i = at(late, lambda event: isinstance(event, Armed) and event.spec.reminder == "shakes")
+    armed, _ = decode_event(late.events[i].value or b"")
+    assert isinstance(armed, Armed)
+    changed = rewrite(late.events[i], replace(armed, wake=EpochMs(armed.spec.anchor + 10**7)))
+    report = audit(late, events=[*late.events[:i], changed, *late.events[i + 1 :]])
+    assert Kind.EARLY in kinds(report)

@@ -31,6 +31,17 @@ EXTRAS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
         {"payload": {"x": 1}},
     ]
 )
+OPTIONS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "missed": st.sampled_from(["latest", "all", "skip"]),
+        "catch_up": st.sampled_from([100, 1_000]),
+        "ttl": st.sampled_from([200, 1_000]),
+        "until": st.sampled_from([START_MS + 500, START_MS + 5_000]),
+        "occurrences": st.sampled_from([1, 3, 10]),
+        "jitter": st.sampled_from([0, 40, 150]),
+    },
+)
 
 
 @st.composite
@@ -48,7 +59,7 @@ def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
     if kind in ("arm", "move"):
         body |= draw(TIMES) | draw(PERIODS)
     if kind == "arm":
-        body |= draw(EXTRAS)
+        body |= draw(EXTRAS) | draw(OPTIONS)
     if kind == "cancel" and draw(st.booleans()):
         body = draw(st.sampled_from([{"all": True}, {"operation": "pay"}, {"prefix": "pay:"}]))
     if kind in ("pause", "resume") and draw(st.booleans()):

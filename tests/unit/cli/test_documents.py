@@ -18,22 +18,27 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    PassedOver,
     Paused,
     Refused,
     Resumed,
+    Skipped,
     Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import Spec
+from tocsin.core.reminder import Missed, Options, Spec
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
 ENDED = Ended(version=Version(1), occurrence=2, due=EpochMs(3))
@@ -49,7 +54,26 @@ SPEC = Spec(
     headers=(("x", b"\xff"),),
     to="orders",
     traceparent=None,
+    options=Options(
+        missed=Missed.ALL,
+        catch_up=DurationMs(5),
+        ttl=DurationMs(6),
+        until=EpochMs(1_803_888_000_000),
+        occurrences=7,
+        jitter=DurationMs(1),
+    ),
 )
+SPAN: dict[str, Any] = {
+    "reminder": "pay",
+    "version": Version(1),
+    "first": 2,
+    "last": 4,
+    "first_due": EpochMs(3),
+    "last_due": EpochMs(5),
+    "next_occurrence": 5,
+    "next_due": EpochMs(6),
+    "next_wake": EpochMs(7),
+}
 REFUSED = Refused(
     reason=Reason.EXISTS, command="arm", reminder="pay", field="f", value="v", way_out="w"
 )
@@ -64,6 +88,9 @@ EVENTS: list[Event] = [
         due=EpochMs(3),
         reason=Unchanged.NOT_EARLIER,
     ),
+    Skipped(**SPAN, reason=PassedOver.POLICY),
+    Expired(**SPAN, ttl=DurationMs(5)),
+    Completed(reminder="pay", version=Version(1), occurrences=5, reason=Completion.UNTIL),
     *(
         kind(
             reminder="pay",

@@ -10,6 +10,8 @@ from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
     Cancelled,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
@@ -92,7 +94,7 @@ def reason_of(event: Event) -> Reason:
 
 def due_fire(reminder: Reminder | None, now: int, version: int = 7) -> tuple[Event, ...]:
     command = FireDue(version=Version(version), next_command=Offset(12))
-    return decide_due(reminder, command, EpochMs(now))
+    return decide_due(reminder, command, EpochMs(now), Limits())
 
 
 def fired(reminder: Reminder, now: int) -> Fired:
@@ -417,7 +419,10 @@ def test_a_fire_says_which_command_came_next() -> None:
 
 def test_an_interval_ends_where_the_year_10000_begins() -> None:
     last = armed(every=DurationMs(HOUR), anchor=EpochMs(INSTANT_MS_MAX - HOUR + 1))
-    assert fired(last, INSTANT_MS_MAX).next_due is None
+    end = Completed(reminder="pay:1", version=Version(7), occurrences=1, reason=Completion.TIME)
+    (event, completed) = due_fire(last, INSTANT_MS_MAX)
+    assert isinstance(event, Fired)
+    assert (event.next_due, completed) == (None, end)
 
 
 # --- what a refusal tells

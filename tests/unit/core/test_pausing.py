@@ -55,7 +55,7 @@ def resumed(reminder: Reminder, now: int) -> Reminder:
 
 def fires(reminder: Reminder, now: int) -> list[Event]:
     due = FireDue(version=reminder.spec.version, next_command=Offset(12))
-    return list(decide_due(reminder, due, EpochMs(now)))
+    return list(decide_due(reminder, due, EpochMs(now), LIMITS))
 
 
 def test_a_pause_tells_what_waits_since_when_and_why() -> None:
