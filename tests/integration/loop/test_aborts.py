@@ -28,9 +28,9 @@ def test_an_aborted_step_is_invisible_and_its_reminders_fire_once(stage: Stage) 
 def test_a_process_that_dies_around_its_commit_leaves_nothing_undone_and_nothing_twice(
     stage: Stage, point: Point
 ) -> None:
-    first = stage.process("w", f"crash:{point}:2")
-    stage.arm("a", "armed", after="1s")
-    stage.until(lambda: first.poll() is not None)
+    with stage.process("w", f"crash:{point}:2") as first:
+        stage.arm("a", "armed", after="1s")
+        stage.until(lambda: first.poll() is not None)
     assert first.returncode == -signal.SIGKILL
     stage.live("w")
     stage.last_word()
