@@ -34,7 +34,6 @@ MET = (
     "occurrence passed over",
     "one-shot delivered",
     "one-shot ended in time",
-    "race won by the fire",
     "refused",
     "still armed",
 )
@@ -164,7 +163,7 @@ def test_the_audit_finds_a_planted_damage(
 def test_it_holds_for_a_long_time(
     request: pytest.FixtureRequest, embedded_kafka: EmbeddedKafka, tmp_path: Path, wipe: bool
 ) -> None:
-    wanted = Wanted(kills=30, inside=10, seconds=SOAK_S)
+    wanted = Wanted(seconds=SOAK_S)
     done = run(embedded_kafka.bootstrap_servers, tmp_path, wanted, wipe=wipe)
     show(request, done)
     faults: list[Fault] = list(done.judge().faults)

@@ -145,9 +145,16 @@ class Worker:
 class Site:
     """Topics under a prefix of their own."""
 
-    def __init__(self, servers: str, directory: Path, *, partitions: int = PARTITIONS) -> None:
+    def __init__(
+        self,
+        servers: str,
+        directory: Path,
+        *,
+        partitions: int = PARTITIONS,
+        prefix: str | None = None,
+    ) -> None:
         self.servers = servers
-        self.prefix = f"w{uuid.uuid4().hex[:8]}"
+        self.prefix = prefix or f"w{uuid.uuid4().hex[:8]}"
         self.directory = directory
         self.partitions = partitions
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}

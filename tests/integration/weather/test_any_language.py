@@ -17,9 +17,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "commands.md"
 
 
 @pytest.fixture(scope="module")
-def site(
-    embedded_kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def site(embedded_kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("language")
     with site_on(embedded_kafka.bootstrap_servers, directory) as made:
         yield made

@@ -1,5 +1,5 @@
-"""A broker that is absent, killed, gone for a while or frozen under armed reminders. The engine waits,
-says so, and goes on by itself: nothing is lost, twice, early or declared undeliverable.
+"""A broker that is absent, killed, gone for a while or frozen under armed reminders. The engine
+waits, says so, and goes on by itself: nothing is lost, twice, early or declared undeliverable.
 """
 
 import os
