@@ -43,6 +43,8 @@ ASK_AGAIN_S = 1.0
 #: Pause before a worker whose clients gave up is made anew; doubled each time.
 ANEW_S = 1.0
 ANEW_S_MAX = 30.0
+#: A worker that ran for so long before it gave up begins with the shortest pause again.
+RAN_WELL_MS = 60_000
 #: What the runtime knows by name.
 _TOPICS = ("commands", "events", "state", "deliveries", "dead-letters", "status")
 _SOURCES = ("commands", "timers")
@@ -106,10 +108,13 @@ class Engine:
         pause = ANEW_S
         try:
             while not self._stop.is_set():
+                started = self._clock.monotonic_ms()
                 try:
                     self._run_once()
                 except (TransactionFailed, Unreachable) as trouble:
-                    log.exception("the worker is made anew", reason=str(trouble), pause_s=pause)
+                    if self._clock.monotonic_ms() - started >= RAN_WELL_MS:
+                        pause = ANEW_S
+                    log.warning("starting anew", reason=str(trouble), pause_s=pause)
                     self._meter.alert("made_anew")
                     self._wait("a new start", pause)
                     pause = min(2 * pause, ANEW_S_MAX)

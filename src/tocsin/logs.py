@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+from functools import partial
 from typing import Any
 
 import structlog
@@ -19,7 +20,8 @@ def set_up_logs(level: str = "info", form: str = "auto", **bound: object) -> Non
     """
     console = form == "console" or (form == "auto" and sys.stderr.isatty())
     processors: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
+        # Not structlog's context variables: a thread begins with none.
+        partial(_bind, bound),
         structlog.processors.add_log_level,
         _mask,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -42,8 +44,13 @@ def set_up_logs(level: str = "info", form: str = "auto", **bound: object) -> Non
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(**bound)
+
+
+def _bind(
+    bound: Mapping[str, object], _: object, __: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    event.update(bound)
+    return event
 
 
 def _mask(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -75,7 +75,11 @@ class Ownership(Protocol):
     """Told, from within `Commands.poll`, which partitions come and go."""
 
     def assigned(self, partitions: Sequence[int]) -> None:
-        """Partitions came; nothing is read from them until `Commands.start`."""
+        """Partitions came; nothing is read from them until `Commands.start`.
+
+        Empty after a rebalance that brought none. Records of the partitions that stayed may come
+        late after a rebalance, whatever it brought.
+        """
 
     def revoked(self, partitions: Sequence[int]) -> None:
         """Partitions go to somebody else once this returns."""

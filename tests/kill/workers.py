@@ -26,15 +26,15 @@ LOG_LINES = 40
 
 #: Where a transaction is open, and how often the point is passed at most before the end there.
 INSIDE: Mapping[str, int] = {
-    "after_begin": 12,
-    "after_first_produce": 150,
-    "before_positions": 12,
-    "before_commit": 12,
+    "after_begin": 8,
+    "after_first_produce": 80,
+    "before_positions": 8,
+    "before_commit": 8,
 }
 #: Between two things that must hold together.
 BETWEEN: Mapping[str, int] = {
-    "after_commit": 12,
-    "after_store": 12,
+    "after_commit": 8,
+    "after_store": 8,
     "in_restore": 3,
     "after_restore": 2,
 }
@@ -198,6 +198,15 @@ class Campaign:
         # Half of the time the other one is killed while this one has yet to take over.
         if self._rng.random() < 0.5:
             self._driver.run_until(victim.serves, SERVES_S_MAX)
+
+    def blackout(self, seconds: float) -> None:
+        """Kill all; the load goes on for a while with nobody there."""
+        for victim in self._victims:
+            self._kill(victim)
+        self._driver.run(seconds)
+        for victim in self._victims:
+            victim.start()
+        self._driver.run_until(self._victims[0].serves, SERVES_S_MAX)
 
     def _kill(self, victim: Victim) -> None:
         self.kills.append(victim.kill())

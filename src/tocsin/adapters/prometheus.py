@@ -30,7 +30,7 @@ LATENESS_MS = (
 )
 TRANSACTION_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0)
 #: Shown as 0 before the first, so that the first one is an increase.
-ALERTS = ("clock_jump", "commands_lost", "fault", "index_broken", "producer_fenced")
+ALERTS = ("clock_jump", "commands_lost", "fault", "index_broken", "made_anew", "producer_fenced")
 #: Distinct values of a label that others choose; the rest is counted under OTHER.
 TARGETS_MAX = 200
 OTHER = "other"

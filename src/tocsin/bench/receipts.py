@@ -8,7 +8,7 @@ from msgspec import Struct
 from tocsin.codec.deliveries import METADATA, Metadata
 from tocsin.codec.events import decode_event
 from tocsin.core.events import Armed
-from tocsin.core.values import EpochMs, Header
+from tocsin.core.values import DurationMs, EpochMs, Header
 from tocsin.dataflow import Record
 
 
@@ -100,6 +100,15 @@ def between(receipts: Receipts, first: EpochMs, end: EpochMs) -> Receipts:
         partitions=[receipts.partitions[i] for i in chosen],
         duplicates=receipts.duplicates,
         wrong=receipts.wrong,
+    )
+
+
+def missed_between(receipts: Receipts, first: EpochMs, end: EpochMs, every: DurationMs) -> int:
+    """Return how many of the slots that were passed over were due from `first` on, before `end`."""
+    return sum(
+        first <= due - back * every < end
+        for due, missed in zip(receipts.due, receipts.missed, strict=True)
+        for back in range(1, missed + 1)
     )
 
 

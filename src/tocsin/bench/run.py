@@ -37,6 +37,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     #: Settings of the clients; None: a broker of our own.
     client: Mapping[str, str | int | float | bool] | None
     replication_factor: int
+    #: File of settings that the workers read; None: the one they would read anyway.
+    config: str | None
 
 
 class Broker(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,7 @@ def bench(
             replication_factor=plan.replication_factor,
             warm_up=plan.warm_up,
             broker=found.pid,
+            config=plan.config,
             keep=plan.keep,
         )
         results: list[Result] = []

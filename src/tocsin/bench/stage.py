@@ -61,6 +61,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     warm_up: int
     #: Process of the broker, where it is ours.
     broker: int | None
+    #: File of settings that the workers read; None: the one they would read anyway.
+    config: str | None
     #: Keep topics, states and logs.
     keep: bool
 
@@ -94,6 +96,7 @@ class Stage:
                 "TOCSIN_PREFIX": prefix,
                 "TOCSIN_LISTEN_PORT": "0",
                 "TOCSIN_LOG_FORMAT": "json",
+                **({} if setting.config is None else {"TOCSIN_CONFIG": setting.config}),
             },
         )
         self.cluster = KafkaCluster(setting.client)

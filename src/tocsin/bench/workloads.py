@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from tocsin.bench.driver import intervals, one_for_each_partition, one_shots
-from tocsin.bench.receipts import Receipts, between
+from tocsin.bench.receipts import Receipts, between, missed_between
 from tocsin.bench.results import Checks, Run, lateness
 from tocsin.bench.stage import Stage, shares
 from tocsin.core.values import DurationMs, EpochMs
@@ -18,7 +18,7 @@ SECOND_MS: Final = 1_000
 #: Far ahead: no run lasts so long.
 FAR_MS: Final = 30 * 24 * 3_600_000
 #: What was decided at the last moment may take so long to arrive.
-GRACE_MS: Final = 3_000
+GRACE_MS: Final = 5_000
 EVERY_MS: Final = DurationMs(1_000)
 #: Deliveries of what was armed and fired before an idle measurement.
 IDLE_FIRED_PERCENT: Final = 30
@@ -127,8 +127,9 @@ def recurring(stage: Stage, label: str, size: Size) -> Run:
         stage.sleep_until(end)
         after = stage.cpu(receiver)
         stage.sleep_until(end + GRACE_MS)
-        receipts = between(receiver.finish(), first, end)
-    missed = sum(receipts.missed)
+        everything = receiver.finish()
+    receipts = between(everything, first, end)
+    missed = missed_between(everything, first, end, EVERY_MS)
     expected = size.count * size.seconds * SECOND_MS // EVERY_MS
     return _run(
         receipts,

@@ -27,6 +27,7 @@ MODULES = (
     "state",
     "clock",
     "topology",
+    "schedule",
     "dev",
     "demo",
     "bench",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tocsin.cli.exits import Exit, Failure
+from tocsin.cli.safe import safe
 from tocsin.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -145,8 +146,8 @@ def _tell(run: Session, reports: list["Report"]) -> None:
                     finding.topic
                     if finding.offset is None
                     else f"{finding.topic}@{finding.offset}",
-                    finding.actor or "",
-                    finding.reminder or "",
+                    safe(finding.actor or ""),
+                    safe(finding.reminder or ""),
                     finding.text,
                 )
                 for finding in findings

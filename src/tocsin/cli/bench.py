@@ -27,6 +27,14 @@ never early; exit code 1 when one did not. Without --bootstrap-servers a broker 
 
 Compare figures of one run only: machines differ, and so does what else they do. restore and idle
 write some gigabytes and take minutes.
+
+For example:
+
+  tocsin bench
+
+  tocsin bench burst --workers 2 --runs 3
+
+  tocsin bench restore idle --json figures.json
 """
 
 
@@ -86,7 +94,8 @@ def bench(  # noqa: PLR0913  one parameter for each option
         count=count,
         rate=rate,
         seconds=seconds,
-        client=None if settings is None else settings.client,
+        client=None if settings is None else dict(settings.client),
+        config=None if given.config is None else str(given.config.absolute()),
         replication_factor=1 if settings is None else settings.replication_factor,
     )
     if json_file is not None and not json_file.absolute().parent.is_dir():

@@ -2,6 +2,10 @@
 
 from enum import IntEnum
 
+#: A worker leaves within 5 s of SIGTERM, also when no broker answers any more: ending hard is safe
+#: at any moment, and only costs the others the time until our session ends.
+LEAVE_S_MAX = 4.0
+
 
 class Exit(IntEnum):
     """Exit codes; listed in `tocsin --help`. Add, never renumber."""

@@ -66,7 +66,7 @@ class Output:
         for column in columns:
             table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
+            table.add_row(*(Text(_lines(cell)) for cell in row))
         self.out.print(table)
 
     def pairs(self, rows: Iterable[tuple[str, str]]) -> None:
@@ -78,7 +78,7 @@ class Output:
         grid.add_column(style="bold", no_wrap=True)
         grid.add_column(overflow="fold")
         for name, value in rows:
-            grid.add_row(name, Text(printable(value)))
+            grid.add_row(name, Text(_lines(value)))
         self.out.print(grid)
 
     def _console(self, *, error: bool) -> "Console":
@@ -93,3 +93,8 @@ class Output:
             no_color=None if self._color else True,
             width=None if stream.isatty() else _WIDE,
         )
+
+
+def _lines(cell: str) -> str:
+    """Return a cell made printable, line by line: line breaks are ours, as in `Output.error`."""
+    return "\n".join(printable(line) for line in cell.split("\n"))

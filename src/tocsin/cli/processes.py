@@ -13,8 +13,7 @@ from threading import Event
 
 import structlog
 
-from tocsin.cli.exits import Exit
-from tocsin.cli.worker import LEAVE_S_MAX
+from tocsin.cli.exits import LEAVE_S_MAX, Exit
 from tocsin.settings import Settings, SettingsError
 
 log = structlog.get_logger(__name__)

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tocsin.cli.exits import Exit, Failure
+from tocsin.cli.exits import LEAVE_S_MAX, Exit, Failure
 from tocsin.cli.session import Session, session
 
 if TYPE_CHECKING:
     from tocsin.bootstrap import Engine
     from tocsin.settings import Settings
-
-#: A worker leaves within 5 s of SIGTERM, also when no broker answers any more: ending hard is safe
-#: at any moment, and only costs the others the time until our session ends.
-LEAVE_S_MAX = 4.0
 
 _HELP = f"""Run the engine until SIGTERM or Ctrl-C.
 

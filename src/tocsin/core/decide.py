@@ -35,7 +35,6 @@ from tocsin.core.events import (
     Refused,
     Unchanged,
 )
-from tocsin.core.jitter import wake_of
 from tocsin.core.limits import Limits
 from tocsin.core.missed import CATCH_UP_MS, look
 from tocsin.core.naming import is_meant
@@ -46,6 +45,7 @@ from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
 from tocsin.core.rules_of_options import check_end, options_of
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs, Version
+from tocsin.core.waking import wake_of
 
 #: Characters of a refused name that its event repeats. Far above any limit on names: only what
 #: would make the event larger than a topic takes is cut.

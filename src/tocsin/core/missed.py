@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from tocsin.core.commands import FireDue
 from tocsin.core.events import Completed, Event, Expired, Fired, Kind, PassedOver, Skipped
-from tocsin.core.jitter import wake_of
 from tocsin.core.limits import Limits
 from tocsin.core.recurrence import (
     Slot,
@@ -22,6 +21,7 @@ from tocsin.core.recurrence import (
 from tocsin.core.reminder import Missed, Options, Reminder, Spec
 from tocsin.core.time_text import DAY_MS
 from tocsin.core.values import DurationMs, EpochMs
+from tocsin.core.waking import wake_of
 
 #: How far back a schedule looks that does not say.
 CATCH_UP_MS = DurationMs(365 * DAY_MS)

@@ -19,8 +19,11 @@ from pathlib import Path
 
 from tocsin.embedded._errors import EmbeddedKafkaError
 
-#: The version that is tested; any 4.x may be asked for.
-KAFKA_VERSION = "4.3.1"
+#: The version that is tested; any 4.x may be asked for. 4.3.1 and 4.4.0 lose transaction markers
+#: when a partition has no leader for a moment (KAFKA-20734): after a kill within milliseconds of a
+#: commit and a restart, 5 of 24 committed records were never visible to read_committed readers.
+#: 4.1 does not have that code; 0 of 54.
+KAFKA_VERSION = "4.1.2"
 
 GROUP = "org.apache.kafka"
 ARTIFACTS = ("kafka_2.13", "kafka-tools")

@@ -16,6 +16,7 @@ from tocsin.embedded._processes import Supervisor
 from tocsin.embedded._readiness import wait_until_ready
 from tocsin.embedded._tools import Runtime
 
+#: For each broker: they share the cores while they start.
 START_TIMEOUT_S = 60
 FORMAT_TIMEOUT_S = 60
 #: How long the system may need to end a killed process.
@@ -120,7 +121,7 @@ class Brokers:
                 [node.port for node in up],
                 self.servers,
                 cluster_id,
-                timeout_s=START_TIMEOUT_S,
+                timeout_s=START_TIMEOUT_S * len(up),
                 raise_if_dead=lambda: self._raise_if_dead(up),
             )
         except TimeoutError as error:

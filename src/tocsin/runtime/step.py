@@ -30,7 +30,7 @@ from tocsin.dataflow import (
     Turn,
     View,
 )
-from tocsin.ports import Aborted, Report, Token, Transaction, Unknown, WorldError
+from tocsin.ports import Aborted, Broken, Report, Token, Transaction, Unknown, WorldError
 from tocsin.runtime.encoding import Encoder, Outgoing, Staged
 from tocsin.runtime.faults import Point
 from tocsin.runtime.partition import Partition, Phase
@@ -44,6 +44,9 @@ REJECTION_MS = 30_000
 PROBES_MAX = 10_000
 #: Commands leave this part of a step to what is due, or a flood of them would hold up firing.
 RESERVED = 8
+#: By then the coordinator has given up on the transaction, and the client library may wait for ever
+#: for what it was to say of it. A new producer of the same id settles it.
+UNKNOWN_MS_MAX = 15_000
 #: Errors about one record; any other that is permanent is about its topic.
 RECORD_ERRORS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD"})
 
@@ -314,6 +317,7 @@ class Stepper:
 
     def _until_known(self, call: Callable[[], None]) -> None:
         """Repeat `call` while its outcome is unknown; each try is bounded by the adapter."""
+        since = self._clock.monotonic_ms()
         while True:
             try:
                 return call()
@@ -321,6 +325,8 @@ class Stepper:
                 log.warning("waiting for the broker", reason=str(unknown))
                 if self._stopping():
                     raise Stopped(str(unknown)) from unknown
+                if self._clock.monotonic_ms() - since > UNKNOWN_MS_MAX:
+                    raise Broken(f"nobody tells what became of a transaction: {unknown}") from None
 
     def _roll_back(self, partitions: Sequence[Partition]) -> None:
         for partition in partitions:

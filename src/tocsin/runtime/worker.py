@@ -103,12 +103,14 @@ class Worker:
     def assigned(self, partitions: Sequence[int]) -> None:
         """Take partitions; nothing is read from them before they are restored."""
         log.info("assigned", partitions=sorted(partitions))
+        self._read_ends_again()
         for number in partitions:
             self._partitions[number] = Partition(number)
 
     def revoked(self, partitions: Sequence[int]) -> None:
         """Let go of partitions while still their owner. Nothing is open across a poll."""
         log.info("revoked", partitions=sorted(partitions))
+        self._read_ends_again()
         for number in partitions:
             partition = self._partitions.get(number)
             if partition is not None and partition.phase is not Phase.RESTORING:
@@ -131,15 +133,24 @@ class Worker:
         gap = self._watch.look(clock.wall_ms(), clock.monotonic_ms())
         if gap is Gap.NONE:
             return
-        ready = [p for p in self._partitions.values() if p.phase is not Phase.RESTORING]
         if gap is Gap.JUMP:
             log.warning("the wall clock jumped: waiting for the broker's clock to agree")
             self._world.meter.alert("clock_jump")
             self._status.doubt_clock()
-        elif ready:
+        if self._read_ends_again() and gap is Gap.STALL:
             log.info("time went by without us: reading the commands' end again")
+
+    def _read_ends_again(self) -> bool:
+        """Let nothing fire before the commands that are in the log now are answered; return whether
+        there is a partition that this holds up.
+
+        At a rebalance too, for the partitions that stay: the client drops what it had fetched ahead
+        for them and takes a second, at worst, to fetch it again.
+        """
+        ready = [p for p in self._partitions.values() if p.phase is not Phase.RESTORING]
         for partition in ready:
             partition.phase, partition.frozen_end = Phase.CATCHING_UP, None
+        return bool(ready)
 
     def _timeout_s(self) -> float:
         now = self._world.clock.wall_ms()

@@ -184,9 +184,6 @@ class Stage:
         self.until(self._all_live)
 
     def _all_live(self) -> bool:
-        for running in self.running:
-            if running.failure is not None:
-                raise running.failure
         live = [n for r in self.running for n, p in r.phases.items() if p is Phase.LIVE]
         return sorted(live) == list(range(self.partitions))
 
@@ -320,6 +317,9 @@ class Stage:
         while time.monotonic() < end:
             if result := holds():
                 return result
+            for running in self.running:
+                if running.failure is not None:
+                    raise running.failure
             threading.Event().wait(0.01)
         raise AssertionError(f"not within {WAIT_S_MAX} s")
 

@@ -44,14 +44,15 @@ def test_a_successor_waits_for_what_a_stale_owner_has_already_written(stage: Sta
     assert stale.failure is None
 
 
-def test_a_fenced_producer_goes_on_under_a_new_identity(stage: Stage) -> None:
+def test_a_producer_that_is_fenced_again_goes_on_under_a_new_identity(stage: Stage) -> None:
     running = stage.live()
-    stage.arm("a", "before", after="1h")
-    stage.until(lambda: stage.events(Armed))
     file = stage.directory("w") / "instance-id"
     identity = file.read_text().strip()
-    stage.transaction(f"{stage.prefix}-{identity}").close()
+    for number in range(2):
+        stage.transaction(f"{stage.prefix}-{identity}").close()
+        stage.arm("a", f"r{number}")
+        stage.until(lambda: len(stage.delivered()) > number)  # noqa: B023  called at once
     stage.last_word()
     assert running.failure is None
     assert file.read_text().strip() != identity
-    assert stage.answers() == {0: 1, 1: 1}
+    assert stage.answers() == {0: 1, 1: 1, 2: 1}

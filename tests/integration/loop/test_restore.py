@@ -26,7 +26,7 @@ def test_restore_waits_for_what_is_written_and_not_yet_decided(stage: Stage) -> 
     stage.until(lambda: stage.cluster.bounds(stage.topic("state"), [0])[0].end > end)
     second = stage.start()
     stage.until(
-        lambda: second.gate.visits[Point.IN_RESTORE] > 20 or Phase.LIVE in second.phases.values()
+        lambda: second.gate.visits[Point.IN_RESTORE] > 100 or Phase.LIVE in second.phases.values()
     )
     assert second.phases == {0: Phase.RESTORING}
     predecessor.commit()

@@ -31,7 +31,9 @@ LIVE_S_MAX = 60.0
 STOP_S_MAX = 5.0
 LOOK_S = 0.05
 LOG_LINES = 40
-QUIET: dict[str, Any] = {"log_level": 0}
+#: Nothing came for so long: nothing is on its way.
+QUIET_S = 1.5
+SILENT: dict[str, Any] = {"log_level": 0}
 
 
 def becomes_true(what: str, seen: Callable[[], bool], seconds: float) -> float:
@@ -143,9 +145,16 @@ class Worker:
 class Site:
     """Topics under a prefix of their own."""
 
-    def __init__(self, servers: str, directory: Path, *, partitions: int = PARTITIONS) -> None:
+    def __init__(
+        self,
+        servers: str,
+        directory: Path,
+        *,
+        partitions: int = PARTITIONS,
+        prefix: str | None = None,
+    ) -> None:
         self.servers = servers
-        self.prefix = f"w{uuid.uuid4().hex[:8]}"
+        self.prefix = prefix or f"w{uuid.uuid4().hex[:8]}"
         self.directory = directory
         self.partitions = partitions
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
@@ -160,7 +169,7 @@ class Site:
 
     def create_topics(self) -> None:
         create_topics(
-            {"bootstrap.servers": self.servers, **QUIET},
+            {"bootstrap.servers": self.servers, **SILENT},
             TOPOLOGY,
             prefix=self.prefix,
             partitions=self.partitions,
@@ -213,15 +222,19 @@ class Service:
         self._site = site
         #: Id of each delivery that must come.
         self.expected: set[str] = set()
-        self.sent = 0
         self.failures: list[str] = []
+        #: Ids in the order in which a reader saw them that has been there from the start.
+        self.came: list[str] = []
+        self._last_came = time.monotonic()
+        self._intervals: list[tuple[str, str]] = []
+        self._follower = self._reader("deliveries")
         self._producer = Producer(
             {
                 "bootstrap.servers": site.servers,
                 "partitioner": "murmur2_random",
                 "enable.idempotence": True,
                 "linger.ms": 0,
-                **QUIET,
+                **SILENT,
             }
         )
 
@@ -234,7 +247,6 @@ class Service:
             elif fires:
                 self.expected.add(f"{message.partition()}:{message.offset()}:0")
 
-        self.sent += 1
         topic = self._site.topic("commands")
         self._producer.produce(topic, json.dumps(command), actor, on_delivery=told)
         self._producer.poll(0)
@@ -249,6 +261,12 @@ class Service:
         for number in range(int(upto / seconds)):
             self.arm(f"{kind}/{number}", "pay", (number + 1) * seconds)
 
+    def repeat(self, actor: str, name: str, every: float) -> None:
+        """Arm an interval; it is cancelled before it comes to judgement."""
+        every_ms = round(every * 1000)
+        self.send(actor, {"arm": {"reminder": name, "after": 0, "every": every_ms}})
+        self._intervals.append((actor, name))
+
     def flush(self, seconds: float = 30.0) -> None:
         """Return once the broker has everything."""
         assert self._producer.flush(seconds) == 0, "commands were not taken"
@@ -256,22 +274,10 @@ class Service:
 
     def read(self, name: str) -> list[Message]:
         """Every committed record of a topic, read by a new reader from its beginning."""
-        topic = self._site.topic(name)
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._site.servers,
-                "group.id": f"reader-{uuid.uuid4()}",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                **QUIET,
-            }
-        )
         left = set(range(self._site.partitions))
         found = []
+        consumer = self._reader(name)
         try:
-            consumer.assign([TopicPartition(topic, number, 0) for number in left])
             until = time.monotonic() + 30
             while left and time.monotonic() < until:
                 for message in consumer.consume(1_000, 0.2):
@@ -281,24 +287,52 @@ class Service:
                         left.discard(message.partition())
         finally:
             consumer.close()
-        assert not left, f"{topic} could not be read to its end"
+        assert not left, f"{name} could not be read to its end"
         return found
 
-    def deliveries(self) -> list[dict[str, Any]]:
-        """The metadata of every delivery."""
-        return [metadata_of(message) for message in self.read("deliveries")]
-
     def missing(self) -> set[str]:
-        return self.expected - {delivery["id"] for delivery in self.deliveries()}
+        """What must come and has not yet."""
+        for message in self._follower.consume(1_000, LOOK_S):
+            if message.error() is None:
+                self.came.append(metadata_of(message)["id"])
+                self._last_came = time.monotonic()
+        return self.expected.difference(self.came)
 
     def wait_for_all(self, worker: Worker, seconds: float) -> float:
         """Wait until all that must come has come."""
         self.flush()
-        return worker.wait_until("all deliveries", lambda: not self.missing(), seconds)
+        took = worker.wait_until("all deliveries", lambda: not self.missing(), seconds)
+        for actor, name in self._intervals:
+            self.send(actor, {"cancel": {"reminder": name}})
+        self.flush()
+        # The end of a busy topic runs away from a reader.
+        worker.wait_until("quiet", self._is_quiet, seconds)
+        return took
+
+    def _is_quiet(self) -> bool:
+        self.missing()
+        return time.monotonic() - self._last_came > QUIET_S
+
+    def _reader(self, name: str) -> Consumer:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._site.servers,
+                "group.id": f"reader-{uuid.uuid4()}",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                **SILENT,
+            }
+        )
+        topic = self._site.topic(name)
+        consumer.assign([TopicPartition(topic, p, 0) for p in range(self._site.partitions)])
+        return consumer
 
     def judge(self) -> None:
         """Nothing lost, twice, early, in excess or undeliverable; and the audit agrees."""
-        came = self.deliveries()
+        self._follower.close()
+        came = [metadata_of(message) for message in self.read("deliveries")]
         ids = Counter(delivery["id"] for delivery in came)
         assert {i: count for i, count in ids.items() if count != 1} == {}
         assert self.expected - ids.keys() == set()

@@ -1,5 +1,5 @@
-"""A broker that is absent, killed, gone for a while or frozen under armed reminders. The engine waits,
-says so, and goes on by itself: nothing is lost, twice, early or declared undeliverable.
+"""A broker that is absent, killed, gone for a while or frozen under armed reminders. The engine
+waits, says so, and goes on by itself: nothing is lost, twice, early or declared undeliverable.
 """
 
 import os
@@ -38,7 +38,7 @@ def loaded(site: Site, upto: float) -> Service:
     """Return a service with one-shots due all the time, and an interval."""
     service = Service(site)
     service.arm_every(0.1, upto)
-    service.send("sensor/1", {"arm": {"reminder": "tick", "after": 0, "every": 200}})
+    service.repeat("sensor/1", "tick", 0.2)
     service.send("order/never", {"arm": {"reminder": "pay", "after": 600_000}})
     service.flush()
     return service

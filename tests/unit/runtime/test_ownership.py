@@ -33,6 +33,25 @@ class LostOnTheWay(MemoryCommands):
         return records
 
 
+class Refetching(MemoryCommands):
+    """After a rebalance that changes nothing it shows no commands for some polls, as the client
+    does while it fetches anew what it had fetched ahead.
+    """
+
+    polls_to_come = 0
+
+    def rebalance(self) -> None:
+        assert self._ownership is not None
+        self._ownership.assigned([])
+        self.polls_to_come = 5
+
+    def poll(self, timeout_s: float, limit: int) -> list[Record]:
+        if self.polls_to_come:
+            self.polls_to_come -= 1
+            return []
+        return super().poll(timeout_s, limit)
+
+
 def test_a_stale_owner_that_only_fires_is_fenced_and_nothing_of_it_is_visible() -> None:
     engine = Engine()
     stale = engine.live("w1")
@@ -112,6 +131,21 @@ def test_commands_read_for_an_ownership_that_ended_are_dropped_and_read_again() 
     engine.turn(10)
     assert engine.answers() == {0: 1}
     assert engine.delivered() == ["a r 0"]
+
+
+def test_what_was_cancelled_before_a_rebalance_does_not_fire_in_what_stays() -> None:
+    engine = Engine()
+    node = engine.live("w", commands=Refetching)
+    assert isinstance(node.commands, Refetching)
+    engine.arm("a", after=100)
+    engine.until(lambda: engine.events(Armed))
+    engine.cancel("a")
+    node.commands.rebalance()
+    engine.advance(100)
+    engine.turn(20)
+    assert engine.answers() == {0: 1, 1: 1}
+    assert engine.delivered() == []
+    assert node.phases == {0: Phase.LIVE}
 
 
 def test_nothing_fires_twice_however_the_partitions_move() -> None:

@@ -170,11 +170,13 @@ def test_copies_of_a_state_directory_do_not_fence_each_other_for_ever() -> None:
     assert first.identity != second.identity
 
 
-def test_an_unknown_outcome_is_asked_for_until_it_is_known() -> None:
+@pytest.mark.parametrize("lost", ["request", "answer"])
+def test_an_unknown_outcome_is_asked_for_until_it_is_known(lost: str) -> None:
     engine, node = with_targets()
     engine.arm("a")
+    fail = {"request": engine.failures.fail_before, "answer": engine.failures.fail_after}[lost]
     for _ in range(3):
-        engine.failures.fail_after("transaction.commit", Unknown("no answer"))
+        fail("transaction.commit", Unknown("no answer"))
     engine.until(engine.delivered)
     engine.turn(10)
     assert engine.delivered() == ["a r 0"]

@@ -5,8 +5,9 @@ commands that were in the log are answered; a store that may have missed somethi
 import pytest
 from msgspec import structs
 
-from tests.unit.runtime.engine import COMMANDS, ROUND_MS, SESSION_MS, STATE, Engine, Node
+from tests.unit.runtime.engine import COMMANDS, NAMES, ROUND_MS, SESSION_MS, STATE, Engine, Node
 from tocsin.adapters.memory.broker import Draft
+from tocsin.app.topology import TOPOLOGY
 from tocsin.core.events import Armed, Fired
 from tocsin.core.values import Offset
 from tocsin.runtime import index as runtime_index
@@ -176,17 +177,14 @@ def test_a_store_of_another_state_topic_is_built_anew() -> None:
     stranger = armed(elsewhere, after=100)
     stranger.leave()
     engine = Engine()
-    for name in [t for t in list(engine.broker._topics) if t == STATE]:
-        engine.broker.delete_topic(name)
-    engine.broker.create_topic(
-        STATE, 1, {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
-    )
-    engine.arm("b", after=60_000)
-    engine.live("w", stores=stranger.stores)
+    engine.broker.delete_topic(STATE)  # the next one has another id
+    engine.broker.create_topics(TOPOLOGY, prefix=NAMES.prefix, partitions=1)
+    armed(engine, "native", count=5).leave()  # more than the stranger has read
+    node = engine.live("w", stores=stranger.stores)
+    assert node.worker.partitions[0].index.checkpoint.armed == 5
     engine.advance(100)
     engine.turn(10)
     assert engine.delivered() == []
-    assert [event.spec.version for event in engine.events(Armed)] == [0]
 
 
 def test_a_store_that_is_beyond_the_end_is_built_anew() -> None:
@@ -201,12 +199,14 @@ def test_a_store_that_is_beyond_the_end_is_built_anew() -> None:
     store.write([(runtime_index.CHECKPOINT, encoded)], [])
     store.close()
     present = engine.live("w2")
-    engine.arm("a", "meanwhile", after=5_000)
+    engine.cancel("a", "r0")
+    engine.arm("a", "meanwhile", after=60_000)
     engine.until(lambda: len(engine.events(Armed)) == 2)
+    engine.broker.compact(STATE)  # and with it went the tombstone
     present.leave()
-    engine.live("w", stores=ahead.stores)
-    engine.until(engine.delivered)
-    assert engine.delivered() == ["a meanwhile 0"]
+    node = engine.live("w", stores=ahead.stores)
+    reminders = node.worker.partitions[0].index.reminders("a")
+    assert [reminder.spec.reminder for reminder in reminders] == ["meanwhile"]
 
 
 def test_a_store_that_never_came_to_the_end_is_begun_anew() -> None:

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tocsin.adapters.kafka import config
 from tocsin.adapters.kafka.cluster import KafkaCluster
+from tocsin.adapters.kafka.complaints import Complaints
 from tocsin.adapters.kafka.errors import UNANSWERED, UNKNOWN_TOPIC, error_of
 from tocsin.adapters.kafka.log_reader import KafkaLogReader
 from tocsin.adapters.kafka.records import record_of
@@ -25,8 +25,6 @@ from tocsin.client.ports import Source, Written
 from tocsin.core.values import Header, Offset
 from tocsin.dataflow import Record
 from tocsin.ports import Bounds, Denied, Unreachable
-
-_log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -162,6 +160,7 @@ class KafkaGroupSource:
         reset = "earliest" if from_beginning else "latest"
         self._consumer = Consumer(_group_consumer(client, group, reset))
         self._consumer.subscribe([topic])
+        self._complaints = Complaints("group")
 
     def read(self, timeout_s: float, limit: int) -> list[Record]:
         first = self._consumer.poll(timeout_s)
@@ -176,7 +175,7 @@ class KafkaGroupSource:
             elif error.fatal() or error.code() in UNKNOWN_TOPIC | _NO:
                 raise DeniedError(f"{error.name()}: {error.str()}")
             else:
-                _log.warning("kafka", role="group", error=error.name(), reason=error.str())
+                self._complaints.add(error)
         return records
 
     def handled(self, record: Record) -> None:

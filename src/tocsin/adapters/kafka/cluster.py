@@ -1,6 +1,8 @@
 """Questions to the brokers, each with a bound."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import TypeVar
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
@@ -17,21 +19,24 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from tocsin.adapters.kafka import config
 from tocsin.adapters.kafka.answers import ANSWER_S_MAX, NoLeader, NoSuchTopic, answer, refusal
 from tocsin.core.values import Offset
-from tocsin.ports import Bounds, Cluster, TopicState
+from tocsin.ports import Bounds, Cluster, TopicState, Unreachable
 
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+T = TypeVar("T")
 
 
 class KafkaCluster(Cluster):
     """What one admin client is told."""
 
     def __init__(self, client: config.Settings) -> None:
+        self._client = client
         self._admin = AdminClient(config.admin(client))
 
     def topic(self, name: str) -> TopicState | None:
         try:
-            described = answer(
+            described = self._answer(
                 self._admin.describe_topics(TopicCollection([name]), request_timeout=ANSWER_S_MAX)[
                     name
                 ]
@@ -46,7 +51,7 @@ class KafkaCluster(Cluster):
         """Return the settings of `topic` that have a value."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         asked = self._admin.describe_configs([resource], request_timeout=ANSWER_S_MAX)
-        entries = answer(asked[resource])
+        entries = self._answer(asked[resource])
         return {name: entry.value for name, entry in entries.items() if entry.value is not None}
 
     def bounds(self, topic: str, partitions: Sequence[int]) -> dict[int, Bounds]:
@@ -70,7 +75,7 @@ class KafkaCluster(Cluster):
             [asked], require_stable=True, request_timeout=ANSWER_S_MAX
         )
         committed: dict[int, Offset | None] = {}
-        for found in answer(futures[group]).topic_partitions:
+        for found in self._answer(futures[group]).topic_partitions:
             if found.error is None:
                 committed[found.partition] = Offset(found.offset) if found.offset >= 0 else None
             elif found.error.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
@@ -80,6 +85,19 @@ class KafkaCluster(Cluster):
     def close(self) -> None:
         del self._admin
 
+    def _answer(self, future: "Future[T]") -> T:
+        """Return the answer; the next question goes through a new client when there is none.
+
+        librdkafka 2.16 never again reaches a group coordinator that went away and came back.
+        """
+        try:
+            return answer(future)
+        except NoLeader:
+            raise
+        except Unreachable:
+            self._admin = AdminClient(config.admin(self._client))
+            raise
+
     def _offsets(
         self, topic: str, partitions: Sequence[int], spec: OffsetSpec, level: IsolationLevel
     ) -> dict[int, Offset]:
@@ -87,4 +105,4 @@ class KafkaCluster(Cluster):
         futures = self._admin.list_offsets(
             asked, isolation_level=level, request_timeout=ANSWER_S_MAX
         )
-        return {tp.partition: Offset(answer(future).offset) for tp, future in futures.items()}
+        return {tp.partition: Offset(self._answer(future).offset) for tp, future in futures.items()}

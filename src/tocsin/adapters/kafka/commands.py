@@ -7,17 +7,15 @@ looked up, no record comes early, and a rewind drops what was fetched ahead.
 from collections.abc import Sequence
 from typing import Any
 
-import structlog
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.complaints import Complaints
 from tocsin.adapters.kafka.records import AUTO_OFFSET_RESET, FATAL, PARTITION_EOF, record_of
 from tocsin.adapters.kafka.token import read_token
 from tocsin.core.values import Offset
 from tocsin.dataflow import Record
 from tocsin.ports import Commands, MembershipLost, OffsetGone, Ownership, Token
-
-_log = structlog.get_logger(__name__)
 
 
 class KafkaCommands(Commands):
@@ -42,13 +40,14 @@ class KafkaCommands(Commands):
         #: offset before which everything visible was returned.
         self._started: dict[int, Offset] = {}
         self._gone: list[int] = []
+        self._complaints = Complaints("commands")
 
     def join(self, ownership: Ownership) -> None:
         def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
             # Empty, not the partitions: see the law above. It also ends the client's rebalance.
             self._consumer.incremental_assign([])
-            if partitions:
-                ownership.assigned(_numbers(partitions))
+            # Also when none came: the client fetches anew what it had fetched for those that stay.
+            ownership.assigned(_numbers(partitions))
 
         def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
             ownership.revoked(_numbers(partitions))
@@ -115,7 +114,7 @@ class KafkaCommands(Commands):
         if error.code() == AUTO_OFFSET_RESET and partition in self._started:
             self._gone.append(partition)
             return
-        _log.warning("kafka", role="commands", error=error.name(), reason=error.str())
+        self._complaints.add(error)
 
     def _forget(self, partitions: Sequence[int]) -> None:
         # Also when empty: it ends the client's rebalance.

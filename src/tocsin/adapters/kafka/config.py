@@ -4,11 +4,10 @@ Later ones win: our defaults, the caller's, the demanded ones.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import structlog
-from confluent_kafka import KafkaError
+from tocsin.adapters.kafka.complaints import Complaints
 
 #: Settings of librdkafka, by its names: bootstrap.servers, security.protocol, …
 Settings = Mapping[str, str | int | float | bool]
@@ -34,8 +33,6 @@ HEARTBEAT_TIMEOUT_MS = 5_000
 READER_QUEUE_RECORDS = 200_000
 READER_QUEUE_KIB = 128 * 1024
 READER_FETCH_BYTES = 4 * 1024 * 1024
-
-_log = structlog.get_logger(__name__)
 
 
 def commands_consumer(
@@ -128,11 +125,4 @@ def admin(client: Settings) -> dict[str, Any]:
 
 
 def _base(role: str) -> dict[str, Any]:
-    return {"client.id": f"tocsin-{role}", "logger": LOGGER, "error_cb": _error_logger(role)}
-
-
-def _error_logger(role: str) -> Callable[[KafkaError], None]:
-    def logged(error: KafkaError) -> None:
-        _log.warning("kafka", role=role, error=error.name(), reason=error.str())
-
-    return logged
+    return {"client.id": f"tocsin-{role}", "logger": LOGGER, "error_cb": Complaints(role).add}

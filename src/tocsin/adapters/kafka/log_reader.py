@@ -2,16 +2,14 @@
 
 from typing import Any
 
-import structlog
 from confluent_kafka import Consumer, TopicPartition
 
 from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.complaints import Complaints
 from tocsin.adapters.kafka.records import PARTITION_EOF, record_of
 from tocsin.core.values import Offset
 from tocsin.dataflow import Record
 from tocsin.ports import LogReader
-
-_log = structlog.get_logger(__name__)
 
 
 class KafkaLogReader(LogReader):
@@ -21,6 +19,7 @@ class KafkaLogReader(LogReader):
         self._consumer = Consumer(config.reader_consumer(client))
         #: Of each partition that is read: the offset before which everything was returned.
         self._positions: dict[tuple[str, int], Offset] = {}
+        self._complaints = Complaints("reader")
 
     def seek(self, topic: str, partition: int, offset: Offset) -> None:
         self.leave(topic, partition)
@@ -46,7 +45,7 @@ class KafkaLogReader(LogReader):
             elif error.code() == PARTITION_EOF:
                 positions[message.topic(), message.partition()] = Offset(message.offset())
             else:
-                _log.warning("kafka", role="reader", error=error.name(), reason=error.str())
+                self._complaints.add(error)
         return records
 
     def position(self, topic: str, partition: int) -> Offset:

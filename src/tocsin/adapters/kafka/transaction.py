@@ -15,6 +15,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.bounded_call import BoundedCalls, NeverBack
 from tocsin.adapters.kafka.cluster import KafkaCluster
 from tocsin.adapters.kafka.errors import (
     PERMANENT,
@@ -31,6 +32,8 @@ from tocsin.ports import Aborted, Broken, Fenced, Report, Token, Transaction, Un
 
 #: Longest wait within one call; then it raises Unknown.
 CALL_S_MAX = 5.0
+#: Beyond CALL_S_MAX a call is not coming back at all.
+NEVER_BACK_S = CALL_S_MAX + 2.0
 #: The client library's commit is asked anew this often, for after a refusal it would wait on for
 #: records that can no longer leave.
 COMMIT_TRY_S = 0.25
@@ -48,6 +51,9 @@ QUEUE_WAIT_S = 0.1
 _QUEUE_FULL = KafkaError._QUEUE_FULL  # noqa: SLF001
 _TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001
 _NOT_NAMED = KafkaError._INCONSISTENT  # noqa: SLF001  "see individual delivery reports"
+#: How `flush` raises what a report or a fatal error had to say. The second is what Python makes of
+#: the first when the client library (confluent-kafka 2.16) goes on after it as if nothing were.
+_RAISED_BY_REPORTS = (KafkaException, SystemError)
 #: Refusals of the client library that rest on what it remembers of a broker's answer.
 _CACHED = UNKNOWN_TOPIC | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 
@@ -69,6 +75,7 @@ class KafkaTransaction(Transaction):
         )
         self._commands = commands
         self._producer: Producer | None = None
+        self._calls = BoundedCalls("positions")
         self._cluster: KafkaCluster | None = None
         self._limits = RecordLimits(self._settings_of)
         self._ready = False
@@ -139,9 +146,11 @@ class KafkaTransaction(Transaction):
 
     def send_positions(self, positions: Mapping[int, Offset], token: Token) -> None:
         offsets = [TopicPartition(self._commands, p, offset) for p, offset in positions.items()]
-        self._call(
-            self._open_producer().send_offsets_to_transaction, offsets, token.opaque, CALL_S_MAX
-        )
+        send = self._open_producer().send_offsets_to_transaction
+        try:
+            self._call(self._calls.call, NEVER_BACK_S, send, offsets, token.opaque, CALL_S_MAX)
+        except NeverBack as never:
+            raise Broken(f"the client library does not come back: {never}") from never
 
     def commit(self) -> None:
         if self._spoilt is not None:
@@ -178,6 +187,7 @@ class KafkaTransaction(Transaction):
 
     def close(self) -> None:
         self._discard()
+        self._calls.close()
         self._ready = self._begun = False
 
     def _open_producer(self) -> Producer:
@@ -190,14 +200,14 @@ class KafkaTransaction(Transaction):
         self._ready = False
         if producer is not None:
             # After a fatal error the first call that serves reports raises it, and only that one.
-            with suppress(KafkaException):
+            with suppress(*_RAISED_BY_REPORTS):
                 producer.purge()
                 producer.flush(DISCARD_S_MAX)
-            with suppress(KafkaException):
+            with suppress(*_RAISED_BY_REPORTS):
                 producer.flush(DISCARD_S_MAX)
 
     def _serve_reports(self) -> None:
-        with suppress(KafkaException):
+        with suppress(*_RAISED_BY_REPORTS):
             self._open_producer().flush(COMMIT_TRY_S)
 
     def _call(self, call: Callable[..., object], *arguments: object) -> None:

@@ -1,13 +1,10 @@
-"""Jitter: a fire is delayed by 0 … jitter, the same for the same delivery, and never past the next
-slot or the last instant.
-
-Computed from the delivery id, so that a replay, another worker or a clock set back agree.
+"""When a slot goes out: at its due, or delayed by jitter, never to the next slot or past the last
+instant.
 """
-
-from hashlib import blake2b
 
 from tocsin.core.recurrence import Slot, slot_after
 from tocsin.core.reminder import Spec
+from tocsin.core.schedule.jitter import jittered
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs
 
@@ -21,10 +18,6 @@ def wake_of(spec: Spec, slot: Slot, partition: int) -> EpochMs | None:
     following = slot_after(spec, slot)
     if following is not None:
         end = min(end, following.due - 1)
-    room = min(options.jitter, end - slot.due)
-    if room <= 0:
-        return None
-    delivery = f"{partition}:{spec.version}:{slot.occurrence}".encode()
-    chance = int.from_bytes(blake2b(delivery, digest_size=8).digest(), "big")
-    delay = chance % (room + 1)
-    return EpochMs(slot.due + delay) if delay else None
+    delivery = f"{partition}:{spec.version}:{slot.occurrence}"
+    wake = jittered(slot.due, EpochMs(end + 1), options.jitter, delivery)
+    return wake if wake != slot.due else None

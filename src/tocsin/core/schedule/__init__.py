@@ -1,0 +1,1 @@
+"""When a recurring reminder is due: cron with an explicit daylight-saving policy, and intervals."""
