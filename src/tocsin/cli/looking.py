@@ -143,7 +143,7 @@ def _row(one: "Listed") -> tuple[str, ...]:
     return (
         safe(one.actor),
         safe(one.reminder),
-        instant(one.due),
+        instant(one.due if one.wake is None else one.wake),
         schedule(one.every, one.cron),
         str(one.occurrence),
         str(one.version),
@@ -168,6 +168,7 @@ def _listed(one: "Listed") -> dict[str, Any]:
         "reminder": one.reminder,
         "version": one.version,
         "due": one.due,
+        "wake": one.wake,
         "every": one.every,
         **cron_document(one.cron),
         "occurrence": one.occurrence,
@@ -184,7 +185,6 @@ def _detail(one: "Detail") -> dict[str, Any]:
     return {
         **_listed(one),
         "first_due": one.anchor,
-        "wake": one.wake,
         **options_document(one.options),
         **payload_fields(one.payload, one.content_type),
         "headers": header_fields(one.headers),

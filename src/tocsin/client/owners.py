@@ -33,6 +33,8 @@ class Listed(Struct, frozen=True, kw_only=True):
     #: Period in milliseconds; None: a one-shot.
     every: int | None = None
     cron: Cron | None = None
+    #: When the open occurrence goes out, where jitter delays it.
+    wake: int | None = None
     #: Set while it is paused; `due` is that of the open occurrence, which waits.
     paused_since: int | None = None
     note: str | None = None
@@ -45,12 +47,14 @@ class Detail(Listed, frozen=True, kw_only=True):
 
     #: Due of occurrence 0.
     anchor: int
-    #: When the open occurrence goes out, where jitter delays it.
-    wake: int | None = None
     options: Options | None = None
     payload: bytes = msgspec.field(name="payload_base64")
     headers: tuple[tuple[str, bytes | None], ...] = ()
     traceparent: str | None = None
+
+
+def _in_order(one: Listed) -> tuple[int, int]:
+    return (one.due if one.wake is None else one.wake), one.version
 
 
 class _Page(Struct):
@@ -144,7 +148,7 @@ class Owners:
         for owner in {owner.address: owner for owner in owners}.values():
             page = self._ask(owner, "/v1/upcoming", {"limit": str(limit)}, _read_page)
             found += page.reminders if page is not None else []
-        return sorted(found, key=lambda one: (one.due, one.version))[:limit]
+        return sorted(found, key=_in_order)[:limit]
 
     def _ask(
         self, owner: Owner, path: str, asked: Mapping[str, str], read: Callable[[bytes], T]

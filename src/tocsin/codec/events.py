@@ -53,6 +53,11 @@ from tocsin.core.values import EpochMs, Offset
 KINDS: Final[Mapping[Kind, bytes]] = {Kind.SCHEDULED: long(0), Kind.MANUAL: long(1)}
 
 
+#: Neither wake nor tz database; and with it no previous version, and nothing replaced.
+_PLAIN = NULL + NULL
+_FRESH = NULL + _PLAIN + FALSE
+
+
 class Stamp(Struct, frozen=True):
     """What each event says of its decision."""
 
@@ -105,6 +110,8 @@ def _body(event: Event, stamped: bytes) -> bytes:
         case Fired():
             return _fired(event)
         case Armed():
+            if event.previous is event.wake is event.tz is None and not event.replaced:
+                return spec_body(event.spec) + _FRESH
             previous = NULL if event.previous is None else SOME + _ended(event.previous)
             return b"".join(
                 (
@@ -197,10 +204,13 @@ def _fired(fired: Fired) -> bytes:
             NULL if fired.next_occurrence is None else maybe_long(fired.next_occurrence),
             NULL if fired.next_due is None else maybe_long(fired.next_due),
             often(fired.next_command),
-            NULL if fired.next_wake is None else maybe_long(fired.next_wake),
-            NULL if fired.tz is None else maybe_text(fired.tz),
+            _PLAIN if fired.tz is fired.next_wake is None else _by_calendar(fired),
         )
     )
+
+
+def _by_calendar(fired: Fired) -> bytes:
+    return maybe_long(fired.next_wake) + maybe_text(fired.tz)
 
 
 def _ended(ended: Ended | Cancelled | Kept | Paused | Resumed) -> bytes:

@@ -73,8 +73,7 @@ def encode_spec(reminder: Reminder, step: int) -> bytes:
             often(step),
             often(reminder.occurrence),
             often(reminder.due),
-            _pause(reminder.paused),
-            maybe_long(reminder.wake),
+            _rest(reminder),
             spec_body(reminder.spec),
         )
     )
@@ -90,8 +89,7 @@ def encode_progress(reminder: Reminder, step: int) -> bytes:
             long(reminder.spec.version),
             often(reminder.occurrence),
             often(reminder.due),
-            _pause(reminder.paused),
-            maybe_long(reminder.wake),
+            _rest(reminder),
         )
     )
 
@@ -166,8 +164,27 @@ def _spec_body(spec: Spec) -> bytes:
             long(spec.version),
             often(spec.anchor),
             maybe_long(spec.every),
-            maybe_long(spec.after),
+            NULL if spec.after is None else maybe_long(spec.after),
             blob(spec.payload),
+            _others(spec),
+        )
+    )
+
+
+def _others(spec: Spec) -> bytes:
+    """Return what follows the payload; most specs have nothing of it."""
+    if (
+        spec.content_type is None
+        and not spec.headers
+        and spec.to is None
+        and spec.traceparent is None
+        and spec.at is None
+        and spec.options is None
+        and spec.cron is None
+    ):
+        return _NOTHING_ELSE
+    return b"".join(
+        (
             maybe_text(spec.content_type),
             header_array(spec.headers),
             maybe_text(spec.to),
@@ -287,11 +304,12 @@ def _due_key(reminder: Reminder) -> bytes:
     return due_key(NO_WAKE if wake is None else wake, reminder.spec.version)
 
 
-def _pause(paused: PauseInForce | None) -> bytes:
-    """Return a ["null", "tocsin.state.Pause"]."""
+def _rest(reminder: Reminder) -> bytes:
+    """Return pause and wake, which few reminders have."""
+    paused, wake = reminder.paused, reminder.wake
     if paused is None:
-        return NULL
-    return SOME + often(paused.since) + maybe_text(paused.note)
+        return _AWAKE if wake is None else NULL + maybe_long(wake)
+    return SOME + often(paused.since) + maybe_text(paused.note) + maybe_long(wake)
 
 
 def _read_rest(value: bytes, at: int) -> tuple[PauseInForce | None, int | None, int]:

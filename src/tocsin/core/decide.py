@@ -214,13 +214,19 @@ def _arm(
         check_end("until", arm.until, spec)
         wake = wake_of(spec, Slot(0, due), partition)
     if reminder is None:
-        return Armed(spec=spec, wake=wake, tz=tz_of(spec))
+        return Armed(spec=spec, wake=wake, tz=None if cron is None else tz_of(spec))
     if arm.if_earlier or arm.if_changed:
         reason = unchanged(reminder, arm, spec)
         if reason is not None:
             return _kept(reminder, reason)
     replaced = reminder.due != due
-    return Armed(spec=spec, previous=_ended(reminder), wake=wake, tz=tz_of(spec), replaced=replaced)
+    return Armed(
+        spec=spec,
+        previous=_ended(reminder),
+        wake=wake,
+        tz=None if cron is None else tz_of(spec),
+        replaced=replaced,
+    )
 
 
 def _move(
@@ -250,7 +256,7 @@ def _move(
         at=at,
         wake=wake,
         cron=cron,
-        tz=tz_of(spec),
+        tz=None if cron is None else tz_of(spec),
     )
 
 

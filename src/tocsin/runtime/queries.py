@@ -33,6 +33,8 @@ class Listed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     occurrence: int
     every: int | None = None
     cron: Cron | None = None
+    #: When the open occurrence goes out, where jitter delays it.
+    wake: int | None = None
     #: Set while it is paused; `due` is that of the open slot, which waits.
     paused_since: int | None = None
     note: str | None = None
@@ -45,8 +47,6 @@ class Detail(Listed, frozen=True, kw_only=True, omit_defaults=True):
 
     #: Due of occurrence 0.
     anchor: int
-    #: When the open occurrence goes out, where jitter delays it.
-    wake: int | None = None
     options: Options | None = None
     payload_base64: bytes
     #: Values are base64, or null.
@@ -60,6 +60,11 @@ class Backlog(Struct, frozen=True):
     count: int
     #: Due of the oldest; None without any.
     oldest: EpochMs | None
+
+
+def in_order(one: Listed) -> tuple[int, int]:
+    """Return what sorts reminders as they fire."""
+    return (one.due if one.wake is None else one.wake), one.version
 
 
 def reminders_of(store: KeyValues, actor: str, after: str | None, limit: int) -> list[Listed]:
@@ -85,7 +90,6 @@ def reminder(store: KeyValues, actor: str, name: str) -> Detail | None:
     return Detail(
         **_common(actor, found),
         anchor=found.spec.anchor,
-        wake=found.wake,
         options=found.spec.options,
         payload_base64=found.spec.payload,
         headers=found.spec.headers,
@@ -105,7 +109,7 @@ def upcoming(store: KeyValues, limit: int) -> list[Listed]:
     found = _with_progress(store, armed)
     listed = [_listed(actor, r) for (actor, _, _), r in zip(armed, found, strict=True)]
     # A fire between two looks gave some of them a later due.
-    return sorted(listed, key=lambda one: (one.due, one.version))
+    return sorted(listed, key=in_order)
 
 
 def backlog(store: KeyValues, now: EpochMs) -> Backlog:
@@ -163,6 +167,7 @@ def _common(actor: str, found: Reminder) -> dict[str, Any]:
         "occurrence": found.occurrence,
         "every": spec.every,
         "cron": spec.cron,
+        "wake": found.wake,
         "paused_since": None if paused is None else paused.since,
         "note": None if paused is None else paused.note,
         "content_type": spec.content_type,

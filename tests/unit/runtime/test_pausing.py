@@ -49,6 +49,20 @@ def test_what_is_paused_is_no_head_of_the_index_and_not_upcoming() -> None:
     assert engine.partition.index.head() == other
 
 
+def test_what_is_due_next_is_listed_in_the_order_in_which_it_goes_out() -> None:
+    engine = Engine()
+    for number in range(20):
+        arm = {"reminder": f"tick:{number}", "after": number, "jitter": 5_000}
+        engine.send("a", {"arm": arm})
+    engine.settle()
+    store = engine.partition.store
+    assert store is not None
+    listed = queries.upcoming(store, 20)
+    wakes = [one.due if one.wake is None else one.wake for one in listed]
+    assert wakes == sorted(wakes)
+    assert wakes[0] == engine.partition.index.head()
+
+
 def test_a_pause_is_listed_with_its_note() -> None:
     engine = resting()
     store = engine.partition.store

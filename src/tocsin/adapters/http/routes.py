@@ -15,6 +15,7 @@ from tocsin.runtime.queries import (
     LIMIT_MAX,
     Listed,
     armed,
+    in_order,
     next_wake,
     reminder,
     reminders_of,
@@ -104,7 +105,7 @@ class Routes:
             if store is None or partition.phase is Phase.RESTORING:
                 raise closing(f"partition {partition.number} is being restored")
             found += upcoming(store, limit)
-        found.sort(key=lambda one: (one.due, one.version))
+        found.sort(key=in_order)
         return _json({"reminders": found[:limit]})
 
     def _store_of(self, actor: str) -> KeyValues:
