@@ -38,9 +38,9 @@ def effects_of(
                 BuryDelivery(actor, reminder.spec, event.fired, event.target, event.error)
             )
     effects.append(Note(actor.encode(), event, command, answer))
-    if after is not reminder:
-        name = after.spec.reminder if after is not None else reminder.spec.reminder
-        effects.append(Change(actor, name, reminder, after))
+    either = after or reminder
+    if after is not reminder and either is not None:
+        effects.append(Change(actor, either.spec.reminder, reminder, after))
     return effects
 
 
