@@ -40,10 +40,9 @@ def effects_of(
                 BuryDelivery(actor, reminder.spec, event.fired, event.target, event.error)
             )
     effects.append(Note(actor.encode(), event, command, answer))
-    if after is not reminder:
-        one = after if after is not None else reminder
-        assert one is not None, "they differ"
-        effects.append(Change(actor, one.spec.reminder, reminder, after))
+    either = after or reminder
+    if after is not reminder and either is not None:
+        effects.append(Change(actor, either.spec.reminder, reminder, after))
     return effects
 
 

@@ -169,10 +169,12 @@ class Stage:
                     break
             yield receiver
 
-    def wait_for(self, receiver: Receiver, count: int, what: str) -> None:
+    def wait_for(
+        self, receiver: Receiver, count: int, what: str, stall_s: float = STALL_S_MAX
+    ) -> None:
         """Return once the receiver has `count`, or when no more come: the checks tell then."""
         with suppress(StalledError), self.progress(what, count) as update:
-            for _ in self._slices(STALL_S_MAX, f"{what}: no more come", receiver.look):
+            for _ in self._slices(stall_s, f"{what}: no more come", receiver.look):
                 update(receiver.count)
                 if receiver.count >= count:
                     return

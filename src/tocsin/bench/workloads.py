@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from tocsin.bench.driver import intervals, one_for_each_partition, one_shots
+from tocsin.bench.errors import BenchError
 from tocsin.bench.receipts import Receipts, between, missed_between
 from tocsin.bench.results import Checks, Run, lateness
 from tocsin.bench.stage import Stage, shares
@@ -26,6 +27,8 @@ IDLE_FIRED_PERCENT: Final = 30
 SETTLE_MS: Final = 15_000
 #: After so long the group has let go of members that were killed: their session, and a little.
 SESSION_OVER_MS: Final = 12_000
+#: A restore that takes longer has failed.
+RESTORE_S_MAX: Final = 300.0
 
 
 class Size(Struct, frozen=True, kw_only=True):
@@ -237,8 +240,13 @@ def _restart(stage: Stage, label: str) -> tuple[float, Receipts]:
         stage.send(one_for_each_partition(label, partitions))
         begun = stage.clock.wall_ms()
         stage.workers.start(stage.setting.workers)
-        stage.wait_for(receiver, partitions, "Restoring")
+        stage.wait_for(receiver, partitions, "Restoring", RESTORE_S_MAX)
         receipts = receiver.finish()
+    if len(receipts.received) < partitions:
+        raise BenchError(
+            f"{len(receipts.received)} of {partitions} partitions fired within "
+            f"{RESTORE_S_MAX:.0f} s of the start:\n{stage.workers.tail(0)}"
+        )
     return (max(receipts.received) - begun) / SECOND_MS, receipts
 
 

@@ -1,6 +1,5 @@
 """`tocsin dev`: a broker and workers on this machine, for development."""
 
-import tempfile
 import threading
 import time
 from contextlib import ExitStack
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from tocsin.settings import Settings
 
 DEFAULT_PORT = 9092
+#: In the data directory: the port that other terminals were told.
+PORT_FILE = "port"
 
 
 def register(app: typer.Typer) -> None:
@@ -50,13 +51,19 @@ def dev(
 
     run = session(ctx)
     with ExitStack() as stack:
-        if data_dir is None:
-            data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tocsin-dev-")))
-        kafka_dir = data_dir.absolute() / "kafka"
-        kafka_dir.mkdir(parents=True, exist_ok=True)
-        chosen = port if port is not None else _preferred_port()
+        kafka_dir, remembered = None, None
+        if data_dir is not None:
+            data_dir = data_dir.absolute()
+            kafka_dir, remembered = data_dir / "kafka", data_dir / PORT_FILE
+            kafka_dir.mkdir(parents=True, exist_ok=True)
+        chosen = port if port is not None else _preferred_port(remembered)
         kafka = stack.enter_context(broker(run.output, data_dir=kafka_dir, port=chosen))
         run.bootstrap_servers = kafka.bootstrap_servers
+        if remembered is not None:
+            remembered.write_text(kafka.bootstrap_servers.rpartition(":")[2])
+        if data_dir is None:
+            # The broker's own, which its supervisor removes also when we are killed.
+            data_dir = kafka.home().parent
         settings = run.settings_with(
             {
                 "partitions": ("--partitions", PARTITIONS),
@@ -71,17 +78,23 @@ def dev(
         raise typer.Exit(run_processes(settings, processes, file=run.config))
 
 
-def _preferred_port() -> int | None:
-    """Return the port that every example uses, unless somebody has it."""
+def _preferred_port(remembered: Path | None) -> int | None:
+    """Return the port of the last run, else the one of every example; None when they are taken."""
     import socket
 
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", DEFAULT_PORT))
-        except OSError:
-            return None
-    return DEFAULT_PORT
+    ports = [DEFAULT_PORT]
+    if remembered is not None and remembered.exists():
+        text = remembered.read_text().strip()
+        ports = [int(text), *ports] if text.isdecimal() else ports
+    for port in ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except (OSError, OverflowError):
+                continue
+            return port
+    return None
 
 
 def _tell(run: Session, settings: "Settings") -> None:

@@ -170,7 +170,7 @@ def _told(error: Exception) -> Exception:
     """Return how `error` ends the command."""
     from tocsin.ports import Denied, MembershipLost, StoreUnusable
     from tocsin.runtime.recovery import CannotStart
-    from tocsin.runtime.step import EngineTopicRefused
+    from tocsin.runtime.rejections import EngineTopicRefused
 
     match error:
         case CannotStart() | EngineTopicRefused() | Denied():

@@ -53,9 +53,9 @@ from tocsin.core.values import EpochMs, Offset
 KINDS: Final[Mapping[Kind, bytes]] = {Kind.SCHEDULED: long(0), Kind.MANUAL: long(1)}
 
 
-#: Neither wake nor tz database; and with it no previous version, and nothing replaced.
+#: Neither wake nor tz database; and with that no previous version.
 _PLAIN = NULL + NULL
-_FRESH = NULL + _PLAIN + FALSE
+_FRESH = NULL + _PLAIN
 
 
 class Stamp(Struct, frozen=True):
@@ -110,8 +110,8 @@ def _body(event: Event, stamped: bytes) -> bytes:
         case Fired():
             return _fired(event)
         case Armed():
-            if event.previous is event.wake is event.tz is None and not event.replaced:
-                return spec_body(event.spec) + _FRESH
+            if event.previous is None and event.wake is None and event.tz is None:
+                return spec_body(event.spec) + _FRESH + boolean(event.replaced)
             previous = NULL if event.previous is None else SOME + _ended(event.previous)
             return b"".join(
                 (
@@ -204,7 +204,7 @@ def _fired(fired: Fired) -> bytes:
             NULL if fired.next_occurrence is None else maybe_long(fired.next_occurrence),
             NULL if fired.next_due is None else maybe_long(fired.next_due),
             often(fired.next_command),
-            _PLAIN if fired.tz is fired.next_wake is None else _by_calendar(fired),
+            _PLAIN if fired.next_wake is None and fired.tz is None else _by_calendar(fired),
         )
     )
 

@@ -76,7 +76,8 @@ def _one_of(kind: type[E], field: str, value: str | None) -> E | None:
 
 
 def _check_nothing_else(command: Arm | Move) -> None:
-    if command.zone is command.gap is command.overlap is None and not command.exclude:
+    given = command.zone is not None or command.gap is not None or command.overlap is not None
+    if not given and not command.exclude:
         return
     for field in ("zone", "gap", "overlap", "exclude"):
         value = getattr(command, field)

@@ -18,7 +18,6 @@ from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import Event, Fired, Kind, Refused, Undeliverable
 from tocsin.core.values import EpochMs, Offset
 from tocsin.dataflow import (
-    Armament,
     BuryCommand,
     BuryDelivery,
     Change,
@@ -34,25 +33,16 @@ from tocsin.ports import Aborted, Broken, Report, Token, Transaction, Unknown, W
 from tocsin.runtime.encoding import Encoder, Outgoing, Staged
 from tocsin.runtime.faults import Point
 from tocsin.runtime.partition import Partition, Phase
+from tocsin.runtime.rejections import Rejections
 from tocsin.runtime.world import Installation, World
 
 log = structlog.get_logger(__name__)
 
-#: A topic that the broker refused is asked again after this long.
-REJECTION_MS = 30_000
-#: Steps of one decision each, in search of a delivery that nobody named.
-PROBES_MAX = 10_000
 #: Commands leave this part of a step to what is due, or a flood of them would hold up firing.
 RESERVED = 8
 #: By then the coordinator has given up on the transaction, and the client library may wait for ever
 #: for what it was to say of it. A new producer of the same id settles it.
 UNKNOWN_MS_MAX = 15_000
-#: Errors about one record; any other that is permanent is about its topic.
-RECORD_ERRORS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD"})
-
-
-class EngineTopicRefused(WorldError):
-    """The broker refuses a record of the engine's own topics for good; the message says which."""
 
 
 class Stopped(WorldError):
@@ -95,10 +85,8 @@ class Stepper:
         self._timer = installation.topology.fed_by("timers").run
         self._names = installation.names
         self._state_topic = self._names.topic("state")
-        self._default_target = self._names.topic("deliveries")
-        self._own_topics = frozenset(
-            self._names.topic(topic.name) for topic in installation.topology.topics
-        )
+        own_topics = {self._names.topic(topic.name) for topic in installation.topology.topics}
+        self._rejections = Rejections(self._names, frozenset(own_topics))
         self._limits = installation.limits
         self._bounds = installation.bounds
         self._partitions = partitions
@@ -107,9 +95,6 @@ class Stepper:
         self._meter = world.meter
         self._faults = world.faults
         self._stopping = stopping
-        self._rejections: dict[str | Armament, str] = {}
-        self._rejected_until: dict[str | Armament, EpochMs] = {}
-        self._probes_left = 0
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -117,10 +102,6 @@ class Stepper:
         self._decisions = 0
         self._bytes = 0
         self._reserved = False
-        #: Deliveries of this step that were refused for good: topic, reminder, error.
-        self._refused: list[tuple[str, Armament, str]] = []
-        #: Deliveries of this step whose fate is watched: topic, reminder.
-        self._watched: list[tuple[str, Armament]] = []
 
     @property
     def begun_at(self) -> int | None:
@@ -137,7 +118,7 @@ class Stepper:
         """
         now = self._clock.wall_ms()
         self._begin_anew()
-        self._forget_rejections(now)
+        self._rejections.begin_step(now)
         self._reserved = may_fire
         try:
             shares = [self._take_commands(partition, now) for partition in partitions]
@@ -151,7 +132,8 @@ class Stepper:
         except Aborted as aborted:
             self._roll_back(partitions)
             self._abort()
-            self._learn(aborted)
+            log.warning("transaction aborted", reason=str(aborted), permanent=aborted.permanent)
+            self._rejections.learn(aborted, self._clock.wall_ms())
             return False
         except BaseException:
             self._roll_back(partitions)
@@ -179,22 +161,22 @@ class Stepper:
         index = share.partition.index
         if not self._room():
             return
-        room = 1 if self._probes_left else self._bounds.decisions_max - self._decisions
+        room = 1 if self._rejections.probing else self._bounds.decisions_max - self._decisions
         for due in index.due(share.turn.now, room):
-            if self._probes_left or self._has_room():
+            if self._rejections.probing or self._has_room():
                 self._decide(share, self._timer, due, _faulty_fire)
             else:
                 index.put_back(due)
 
     def _room_for_commands(self) -> bool:
-        if self._probes_left or not self._reserved:
+        if self._rejections.probing or not self._reserved:
             return self._room()
         decisions_max, bytes_max = self._bounds.decisions_max, self._bounds.bytes_max
         decisions = decisions_max - min(-(-decisions_max // RESERVED), decisions_max - 1)
         return self._decisions < decisions and self._bytes < bytes_max - bytes_max // RESERVED
 
     def _room(self) -> bool:
-        if self._probes_left:
+        if self._rejections.probing:
             return self._decisions == 0
         return self._has_room()
 
@@ -208,7 +190,7 @@ class Stepper:
             now=now,
             next_command=next_command,
             limits=self._limits,
-            rejections=self._rejections,
+            rejections=self._rejections.known,
         )
 
     # --- one decision
@@ -274,11 +256,8 @@ class Stepper:
 
     def _produce(self, record: Outgoing) -> None:
         self._bytes += len(record.value or b"")
-        report = None
         delivery = record.delivery
-        if delivery is not None and (self._probes_left or delivery[0] != self._default_target):
-            report = partial(self._on_delivery, *delivery)
-            self._watched.append(delivery)
+        report = None if delivery is None else self._rejections.watch(*delivery)
         self._transaction.produce(
             record.topic,
             record.partition,
@@ -288,10 +267,6 @@ class Stepper:
             record.timestamp,
             report,
         )
-
-    def _on_delivery(self, topic: str, armament: Armament, report: Report) -> None:
-        if report.permanent and report.error is not None:
-            self._refused.append((topic, armament, report.error))
 
     def _commit(self, shares: Sequence[_Share], token: Token) -> None:
         for share in shares:
@@ -348,51 +323,7 @@ class Stepper:
                 partition.inbox.popleft()
             self._measure(share)
         self._faults.at(Point.AFTER_STORE)
-        self._probes_left = max(0, self._probes_left - 1)
-
-    # --- deliveries that the broker refuses
-
-    def _learn(self, aborted: Aborted) -> None:
-        """Find out whose fault an aborted transaction was, one decision at a time if need be."""
-        log.warning("transaction aborted", reason=str(aborted), permanent=aborted.permanent)
-        if not aborted.permanent:
-            return
-        culprits = self._culprits(aborted)
-        if not self._probes_left and culprits.keys() <= {self._default_target}:
-            # Nobody is named, or the topic of most deliveries: a single one may be at fault.
-            self._probes_left = PROBES_MAX
-            return
-        own = self._own_topics.intersection(culprits)
-        if own or not culprits:
-            raise EngineTopicRefused(
-                f"the broker refuses records of {', '.join(sorted(map(str, own))) or 'a topic'} "
-                f"for good: {aborted}. Check that the topic exists, its size limit and the ACLs."
-            )
-        until = EpochMs(self._clock.wall_ms() + REJECTION_MS)
-        for subject, error in culprits.items():
-            self._rejections[subject] = error
-            self._rejected_until[subject] = until
-        self._probes_left = 0
-
-    def _culprits(self, aborted: Aborted) -> dict[str | Armament, str]:
-        """Return the topics and reminders that the broker will not take, as far as anybody says."""
-        culprits: dict[str | Armament, str] = {topic: str(aborted) for topic in aborted.topics}
-        for topic, armament, error in self._refused:
-            if error.partition(":")[0] in RECORD_ERRORS:
-                culprits[armament] = error
-                culprits.pop(topic, None)
-            else:
-                culprits[topic] = error
-        if not culprits and self._probes_left:
-            culprits = {topic: str(aborted) for topic, _ in self._watched}
-        return culprits
-
-    def _forget_rejections(self, now: EpochMs) -> None:
-        if not self._rejections:
-            return
-        for subject, until in list(self._rejected_until.items()):
-            if until <= now:
-                del self._rejected_until[subject], self._rejections[subject]
+        self._rejections.committed()
 
     # --- figures
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.audit.harness import Engine, HeldDeliveries, audit
 from tocsin.adapters.memory.clock import START_MS
 from tocsin.core.values import EpochMs, Offset
+from tocsin.ports import Aborted
+from tocsin.runtime.rejections import REJECTION_MS
 
 ACTORS = st.sampled_from(["a", "a\0b", "order/1"])
 NAMES = st.sampled_from(["pay", "pay:1", "remind"])
@@ -102,8 +104,9 @@ def lived(history: list[tuple[str, Any, Any]], engine: Engine) -> Engine:
                 engine.step()
                 engine.command_offset += 2  # an aborted command and its control record
             case "reject":
-                engine.stepper._rejections["other"] = "UNKNOWN_TOPIC_OR_PART"
-                engine.stepper._rejected_until["other"] = EpochMs(engine.clock.wall_ms() + 300)
+                gone = Aborted("UNKNOWN_TOPIC_OR_PART", permanent=True, topics=("other",))
+                for_300_ms = EpochMs(engine.clock.wall_ms() + 300 - REJECTION_MS)
+                engine.stepper._rejections.learn(gone, for_300_ms)
             case _:
                 engine.step()
     engine.step()

@@ -15,7 +15,7 @@ from tests.unit.runtime.engine import (
 from tocsin.core.events import Armed, Fired, Undeliverable
 from tocsin.core.limits import Limits
 from tocsin.ports import Unknown
-from tocsin.runtime.step import EngineTopicRefused
+from tocsin.runtime.rejections import EngineTopicRefused
 
 TARGET, OTHER = "target", "other"
 LIMITS = Limits(targets=frozenset({TARGET, OTHER}))
