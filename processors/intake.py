@@ -1,7 +1,16 @@
 """Intake: each command is answered."""
 
 from tocsin.app.processors.outcome import effects_of, effects_of_several, settle
-from tocsin.core.commands import Arm, Cancel, Destroy, Pause, Resume, ServiceCommand
+from tocsin.core.acknowledgement import check, meant
+from tocsin.core.commands import (
+    Acknowledge,
+    Arm,
+    Cancel,
+    Destroy,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.decide import decide, decide_all, refused
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import Destroyed, Refused, name_of
@@ -13,7 +22,7 @@ from tocsin.core.rules import check_actor, check_room
 from tocsin.dataflow import BuryCommand, Change, Effect, Incoming, Note, Record, Turn, View
 
 #: A command refused for one of these was sound and lost; any other is kept in the dead letters.
-LOST = frozenset({Reason.ABSENT, Reason.EXISTS, Reason.OTHER_VERSION})
+LOST = frozenset({Reason.ABSENT, Reason.EXISTS, Reason.OTHER_VERSION, Reason.SUPERSEDED})
 
 
 def intake(incoming: Incoming, view: View, turn: Turn) -> list[Effect]:
@@ -44,7 +53,10 @@ def _answer(
         isinstance(command, Cancel | Pause | Resume) and command.reminder is None
     ):
         return _answer_for_several(actor, command, record, view, turn)
-    reminder = view.reminder(actor, command.reminder or "")
+    if isinstance(command, Acknowledge) and command.reminder is None:
+        reminder = _delivered_by(actor, command, view)
+    else:
+        reminder = view.reminder(actor, command.reminder or "")
     if reminder is None:
         armed = view.armed(actor)
         if not armed:
@@ -58,6 +70,12 @@ def _answer(
     if isinstance(event, Refused):
         return refuse(record, event)
     return effects_of(settle(event, reminder, turn), actor, reminder, record.offset, answer=True)
+
+
+def _delivered_by(actor: str, command: Acknowledge, view: View) -> Reminder | None:
+    """Return the reminder whose delivery is acknowledged; the version in its id is its own."""
+    check(command)
+    return next(iter(meant(view.reminders(actor), command)), None)
 
 
 def _answer_for_several(

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from tocsin.core.errors import shown
-from tocsin.core.events import Event, Fired, Undeliverable
+from tocsin.core.events import Event, Fired, GaveUp, Undeliverable
 from tocsin.core.evolve import evolve
 from tocsin.core.reminder import Reminder
 from tocsin.core.values import Offset
@@ -18,6 +20,8 @@ def settle(event: Event, reminder: Reminder | None, turn: Turn) -> Event:
     error = _rejection(reminder, turn)
     if error is None:
         return event
+    if event.retry is not None:  # nobody can acknowledge what never went out
+        event = replace(event, retry=None)
     return Undeliverable(fired=event, target=target or "deliveries", error=error)
 
 
@@ -39,6 +43,11 @@ def effects_of(
             effects.append(
                 BuryDelivery(actor, reminder.spec, event.fired, event.target, event.error)
             )
+        elif isinstance(event, GaveUp):
+            letter = BuryDelivery(
+                actor, reminder.spec, event.fired, event.target, event.error, "unacknowledged"
+            )
+            effects.append(letter)
     effects.append(Note(actor.encode(), event, command, answer))
     either = after or reminder
     if after is not reminder and either is not None:

@@ -7,6 +7,8 @@ from tocsin.codec.deliveries import Metadata
 from tocsin.codec.events import Stamp
 from tocsin.codec.state import StepRecord
 from tocsin.core.commands import (
+    AckAsked,
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -18,6 +20,7 @@ from tocsin.core.commands import (
 )
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -28,11 +31,13 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    Outcome,
     PassedOver,
     Paused,
     Refused,
@@ -41,7 +46,7 @@ from tocsin.core.events import (
     Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec
+from tocsin.core.reminder import Ack, Acked, Missed, Options, PauseInForce, Pending, Reminder, Spec
 from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
@@ -81,8 +86,19 @@ traceparents = st.none() | st.text(
     alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60
 )
 
+factors = st.floats(allow_nan=False, allow_infinity=False)
+policies = st.builds(
+    Ack,
+    timeout=durations,
+    initial=durations,
+    factor=factors,
+    ceiling=durations,
+    attempts=st.none() | occurrences,
+    pause_after_failures=st.none() | occurrences,
+)
 options = st.builds(
     Options,
+    ack=st.none() | policies,
     missed=st.sampled_from(Missed),
     catch_up=st.none() | durations,
     ttl=st.none() | durations,
@@ -116,8 +132,23 @@ any_specs = st.builds(replace, specs, options=st.none() | options, cron=st.none(
 #: Awake ones.
 reminders = st.builds(Reminder, specs, occurrences, instants)
 pauses = st.builds(PauseInForce, instants, st.none() | texts)
+pendings = st.builds(
+    Pending,
+    occurrences,
+    instants,
+    occurrences,
+    instants,
+    st.none() | instants,
+    st.booleans(),
+)
 any_reminders = st.builds(
-    Reminder, any_specs, occurrences, instants, st.none() | pauses, st.none() | instants
+    Reminder,
+    any_specs,
+    occurrences,
+    instants,
+    st.none() | pauses,
+    st.none() | instants,
+    st.none() | st.builds(Acked, st.none() | pendings, occurrences),
 )
 step_records = st.builds(
     StepRecord,
@@ -146,6 +177,8 @@ fired = st.builds(
     offsets,
     st.none() | instants,
     st.none() | texts,
+    occurrences,
+    st.none() | instants,
 )
 _spans = {
     "reminder": names,
@@ -169,6 +202,20 @@ events: st.SearchStrategy[Event] = st.one_of(
         tz=st.none() | texts,
         replaced=st.booleans(),
     ),
+    st.builds(
+        Acknowledged,
+        reminder=names,
+        version=versions,
+        occurrence=occurrences,
+        due=instants,
+        attempt=occurrences,
+        outcome=st.sampled_from(Outcome),
+        reason=st.none() | texts,
+        retry=st.none() | instants,
+        next_occurrence=st.none() | occurrences,
+        next_due=st.none() | instants,
+    ),
+    st.builds(GaveUp, fired=fired, target=texts, error=texts, failures=occurrences),
     st.builds(Skipped, reason=st.sampled_from(PassedOver), **_spans),
     st.builds(Expired, ttl=durations, **_spans),
     st.builds(
@@ -245,8 +292,18 @@ _calendar = {
     "overlap": st.none() | texts,
     "exclude": st.lists(texts, max_size=3).map(tuple),
 }
+_asked = st.builds(
+    AckAsked,
+    timeout=_maybe_duration,
+    initial=_maybe_duration,
+    factor=st.none() | factors,
+    ceiling=_maybe_duration,
+    attempts=st.none() | _longs,
+    pause_after_failures=st.none() | _longs,
+)
 arms = st.builds(
     Arm,
+    ack=st.none() | _asked,
     **_calendar,
     offset=offsets,
     appended=_appended,
@@ -307,6 +364,17 @@ commands: st.SearchStrategy[ServiceCommand] = st.one_of(
         )
         for kind in (Pause, Resume)
     ),
+    st.builds(
+        Acknowledge,
+        offset=offsets,
+        appended=_appended,
+        delivery=texts,
+        outcome=st.sampled_from(Outcome).map(str) | texts,
+        reminder=st.none() | names | texts,
+        after=_maybe_duration,
+        at=_maybe_instant,
+        reason=st.none() | texts,
+    ),
     st.builds(Destroy, offset=offsets, appended=_appended),
 )
 
@@ -324,6 +392,7 @@ metadata = st.builds(
     st.none() | texts,
     st.none() | durations,
     st.none() | occurrences,
+    occurrences,
     occurrences,
 )
 

@@ -184,13 +184,15 @@ class BuryCommand(Struct, frozen=True):
 
 
 class BuryDelivery(Struct, frozen=True):
-    """Keep a delivery that the broker will never take."""
+    """Keep a delivery that the broker will never take, or that nobody acknowledged."""
 
     actor: str
     spec: Spec
     fired: Fired
     target: str
     error: str
+    #: Why it lies there, as one word.
+    reason: str = "undeliverable"
 
 
 Effect = Note | Change | Deliver | BuryCommand | BuryDelivery

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from tests.kill.oracle import Answer
 from tocsin.codec.events import decode_event
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -18,6 +19,7 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Moved,
     NothingCancelled,
@@ -159,6 +161,8 @@ def _answer(event: Event) -> Answer:
             | Skipped()
             | Expired()
             | Completed()
+            | Acknowledged()
+            | GaveUp()
             | Undeliverable()
             | CommandsLost()
         ):

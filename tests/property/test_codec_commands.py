@@ -15,7 +15,7 @@ from tocsin.codec.commands import decode_command, encode_command
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, read
 from tocsin.codec.schemas import current, known
 from tocsin.codec.state import headers_of
-from tocsin.core.commands import Arm, ServiceCommand
+from tocsin.core.commands import AckAsked, Arm, ServiceCommand
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.values import EpochMs, Header, Offset
 
@@ -51,6 +51,7 @@ def test_fastavro_reads_the_same_arm(arm: Arm) -> None:
     _, record = read(encode_command(arm))
     record["headers"] = headers_of(record["headers"])
     record["exclude"] = tuple(record["exclude"])
+    record["ack"] = None if record["ack"] is None else AckAsked(**record["ack"])
     assert Arm(offset=arm.offset, appended=arm.appended, **record) == replace(arm, traceparent=None)
 
 

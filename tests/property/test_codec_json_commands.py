@@ -17,6 +17,8 @@ from tests.strategies import commands, header_names, mutated, names, texts, trac
 from tocsin.codec.commands import decode_command
 from tocsin.codec.json_commands import FIELDS
 from tocsin.core.commands import (
+    AckAsked,
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -131,6 +133,7 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
             if isinstance(command, Arm):
                 fields |= arm_fields(command)
                 fields["until"] = time(command.until, format_instant, as_text)
+                fields["ack"] = None if command.ack is None else ack_fields(command.ack, as_text)
                 for field in ("jitter", "catch_up", "ttl"):
                     fields[field] = time(getattr(command, field), format_duration, as_text)
         case Cancel():
@@ -146,6 +149,15 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
             fields = {"reminder": command.reminder}
         case Pause() | Resume():
             fields = {"reminder": command.reminder, "all": command.all, "note": command.note}
+        case Acknowledge():
+            fields = {
+                "delivery": command.delivery,
+                "outcome": command.outcome,
+                "reminder": command.reminder,
+                "after": time(command.after, format_duration, as_text),
+                "at": time(command.at, format_instant, as_text),
+                "reason": command.reason,
+            }
         case Destroy():
             fields = {}
         case _:
@@ -171,6 +183,17 @@ def arm_fields(arm: Arm) -> dict[str, Any]:
         "occurrences": arm.occurrences,
         "missed": arm.missed,
     }
+
+
+def ack_fields(ack: AckAsked, as_text: bool) -> dict[str, Any]:
+    lengths = {
+        field: time(getattr(ack, field), format_duration, as_text)
+        for field in ("timeout", "initial", "ceiling")
+    }
+    others = {
+        field: getattr(ack, field) for field in ("factor", "attempts", "pause_after_failures")
+    }
+    return lengths | others
 
 
 def time(ms: int | None, text: Callable[[int], str], as_text: bool) -> int | str | None:

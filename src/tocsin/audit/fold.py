@@ -9,9 +9,20 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from tocsin.core.events import Armed, Destroyed, Event, Fired, Kind, Moved, Paused, Resumed
+from tocsin.core.events import (
+    Armed,
+    Destroyed,
+    Event,
+    Expired,
+    Fired,
+    Kind,
+    Moved,
+    Paused,
+    Resumed,
+    Skipped,
+)
 from tocsin.core.evolve import evolve
-from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.reminder import Acked, Reminder, Spec
 from tocsin.core.values import EpochMs, Offset, Version
 
 #: Step of a change that lies before the cut.
@@ -30,12 +41,24 @@ class Entry(Struct, frozen=True):
     timed: bool = True
     #: Whether it is paused is known.
     posed: bool = True
+    #: The instant to which jitter delays it is known.
+    woken: bool = True
+    #: What is outstanding, and how often it failed, is known.
+    counted: bool = True
 
 
 def _tells_pause(event: Event) -> bool:
     """Return whether one knows after `event` whether the reminder is paused."""
-    by_clock = isinstance(event, Fired) and event.kind is Kind.SCHEDULED
-    return by_clock or isinstance(event, Armed | Paused | Resumed)
+    return _is_by_clock(event) or isinstance(event, Armed | Paused | Resumed)
+
+
+def _tells_wake(event: Event) -> bool:
+    """Return whether one knows after `event` when the reminder goes out."""
+    return _is_by_clock(event) or isinstance(event, Armed | Moved | Skipped | Expired)
+
+
+def _is_by_clock(event: Event) -> bool:
+    return isinstance(event, Fired) and event.kind is Kind.SCHEDULED
 
 
 def _unknown(_actor: str, _name: str) -> Spec | None:
@@ -103,6 +126,8 @@ class Fold:
             step,
             whole=isinstance(event, Armed) or (before is not None and before.whole),
             timed=isinstance(event, Armed | Moved) or (before is not None and before.timed),
+            counted=isinstance(event, Armed | Moved) or (before is not None and before.counted),
+            woken=_tells_wake(event) or (before is not None and before.woken),
             posed=_tells_pause(event) or (before is not None and before.posed),
         )
 
@@ -118,7 +143,13 @@ class Fold:
         )
 
     def adopt(
-        self, actor: str, name: str, version: Version, occurrence: int, due: EpochMs
+        self,
+        actor: str,
+        name: str,
+        version: Version,
+        occurrence: int,
+        due: EpochMs,
+        acked: Acked | None = None,
     ) -> Entry:
         """Take as live, from before the cut, what an event tells of.
 
@@ -139,8 +170,10 @@ class Fold:
             traceparent=None,
         )
         told = known is not None
-        reminder = Reminder(spec, occurrence, due)
-        entry = Entry(reminder, STEP_UNKNOWN, whole=told, timed=told, posed=False)
+        reminder = Reminder(spec, occurrence, due, None, None, acked)
+        entry = Entry(
+            reminder, STEP_UNKNOWN, whole=told, timed=told, posed=False, woken=False, counted=False
+        )
         self._adopted.add((actor, name))
         self._live.setdefault(actor, {})[name] = entry
         return entry

@@ -16,6 +16,7 @@ from tocsin.codec.events import Stamp
 from tocsin.core.commands import Cancel
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -25,10 +26,12 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Moved,
     NothingCancelled,
     NothingResumed,
+    Outcome,
     Paused,
     Refused,
     Resumed,
@@ -38,7 +41,7 @@ from tocsin.core.events import (
 from tocsin.core.events import Kind as FireKind
 from tocsin.core.missed import LOST_SCHEDULE
 from tocsin.core.naming import is_meant
-from tocsin.core.reminder import Reminder, Spec, is_recurring
+from tocsin.core.reminder import Acked, Pending, Reminder, Spec, is_recurring, next_due
 from tocsin.core.schedule.slots import next_slot, passed
 from tocsin.core.schedule.zones import tz_version
 from tocsin.core.time_text import INSTANT_MS_MAX
@@ -81,6 +84,10 @@ class Occurrences:
             case Undeliverable(fired=fired):
                 fault = event.error.startswith((FAULT, LOST_SCHEDULE))
                 before = self._fire(place, actor, before, fired, stamp.step, may_end=fault)
+            case Acknowledged():
+                before = self._acknowledge(place, actor, before, event)
+            case GaveUp():
+                before = self._give_up(place, actor, before, event)
             case Skipped() | Expired():
                 before = self._pass_over(place, actor, before, event, stamp)
             case Completed():
@@ -142,11 +149,16 @@ class Occurrences:
             return None
         if fired.kind is FireKind.MANUAL:
             self._by_hand(place, before, fired)
+        elif fired.attempt > 1:
+            if not self._again(place, before, fired):
+                return None
+            if before.counted:
+                self._check_due_order(place, before.reminder, step)
         elif not self._scheduled(place, before, fired, may_end=may_end):
             return None
-        else:
+        elif before.woken:
             self._check_due_order(place, before.reminder, step)
-        if fired.next_occurrence is None or fired.next_due is None:
+        if fired.retry is None and (fired.next_occurrence is None or fired.next_due is None):
             if fired.kind is FireKind.MANUAL:
                 self._remember(actor, fired.reminder, fired.version, None, "was fired by hand")
             else:
@@ -199,6 +211,8 @@ class Occurrences:
             text = f"occurrence {last} of version {fired.version} fired again"
             self._add(Kind.DUPLICATE_FIRE, place, text)
             return False
+        if reminder.acked is not None and reminder.acked.pending is not None:
+            self._add(Kind.TILING, place, "it fired while another delivery is outstanding")
         if first < reminder.occurrence:
             text = f"occurrences {first} to {last} overlap: {reminder.occurrence} was open"
             self._add(Kind.TILING, place, text)
@@ -213,6 +227,82 @@ class Occurrences:
             self._check_follows(place, fired, _slot_after(reminder.spec, last, fired.due, fired))
         self._check_wake(place, before, fired)
         return True
+
+    def _again(self, place: Place, before: Entry, fired: Fired) -> bool:
+        """Check a further attempt; return whether the fold can follow it."""
+        reminder = before.reminder
+        pending = None if reminder.acked is None else reminder.acked.pending
+        told = f"attempt {fired.attempt} of occurrence {fired.occurrence}"
+        if pending is None or pending.occurrence != fired.occurrence:
+            if before.counted:
+                self._add(Kind.DUPLICATE_FIRE, place, f"{told}, which is not outstanding")
+            return False
+        if fired.attempt != pending.attempt + 1 or pending.retry is None:
+            text = f"{told} follows attempt {pending.attempt}"
+            self._add(Kind.DUPLICATE_FIRE, place, text)
+            return False
+        if fired.fired < pending.retry:
+            text = f"{told} fired at {fired.fired}, before {pending.retry}"
+            self._add(Kind.EARLY, place, text)
+        if before.posed and reminder.paused is not None:
+            self._add(Kind.FIRE_PAUSED, place, f"{told} fired although it is paused")
+        if fired.due != pending.due:
+            self._add(Kind.GRID, place, f"{told} is due at {fired.due}, it was {pending.due}")
+        follows = (None, None) if pending.last else (reminder.occurrence, reminder.due)
+        self._check_follows(place, fired, follows)
+        return True
+
+    def _acknowledge(
+        self, place: Place, actor: str, before: Entry | None, event: Acknowledged
+    ) -> Entry | None:
+        """Check that what is acknowledged is outstanding."""
+        if before is None and self._fold.may_be_older(actor, event.reminder, event.version):
+            return self._adopt_outstanding(actor, event)
+        pending = self._pending(place, before, event.version, event.occurrence)
+        if before is None or pending is None:
+            return None
+        if not 1 <= event.attempt <= pending.attempt:
+            text = f"attempt {event.attempt} is acknowledged, the newest is {pending.attempt}"
+            self._add(Kind.CONTRADICTION, place, text)
+        if event.outcome is Outcome.DONE and pending.last:
+            self._remember(actor, event.reminder, event.version, event.occurrence, "was done")
+        return before
+
+    def _give_up(
+        self, place: Place, actor: str, before: Entry | None, event: GaveUp
+    ) -> Entry | None:
+        """Check that what is given up is outstanding, and how often that happened in a row."""
+        fired = event.fired
+        if before is None and self._fold.may_be_older(actor, fired.reminder, fired.version):
+            return self._adopt_outstanding(actor, _outstanding_before(fired))
+        pending = self._pending(place, before, fired.version, fired.occurrence)
+        if before is None or pending is None:
+            return None
+        failures = 0 if before.reminder.acked is None else before.reminder.acked.failures
+        if fired.attempt != pending.attempt or (before.counted and event.failures != failures + 1):
+            text = f"attempt {fired.attempt}, failure {event.failures} in a row, is given up; it is"
+            self._add(
+                Kind.CONTRADICTION, place, f"{text} attempt {pending.attempt}, {failures + 1}"
+            )
+        if pending.last:
+            self._remember(actor, fired.reminder, fired.version, fired.occurrence, "was given up")
+        return before
+
+    def _pending(
+        self, place: Place, before: Entry | None, version: Version, occurrence: int
+    ) -> Pending | None:
+        """Return the outstanding delivery that an event speaks of."""
+        if before is None or before.reminder.spec.version != version:
+            self._add(Kind.UNARMED, place, f"version {version} is not armed")
+            return None
+        acked = before.reminder.acked
+        pending = None if acked is None else acked.pending
+        if pending is None or pending.occurrence != occurrence:
+            if before.counted:
+                text = f"occurrence {occurrence} of version {version} is not outstanding"
+                self._add(Kind.CONTRADICTION, place, text)
+            return None
+        return pending
 
     def _pass_over(
         self,
@@ -238,7 +328,7 @@ class Occurrences:
                 self._add(Kind.GRID, place, text)
             self._check_follows(place, event, _slot_after(spec, event.last, event.last_due, event))
         self._check_wake(place, before, event)
-        if stamp.command is None:
+        if stamp.command is None and before.woken:
             self._check_due_order(place, reminder, stamp.step)
         if event.next_occurrence is None:
             self._remember(actor, event.reminder, event.version, None, "was done")
@@ -270,8 +360,8 @@ class Occurrences:
 
         What one look at a reminder brought counts once.
         """
-        woke = reminder.due if reminder.wake is None else reminder.wake
-        due, version = max(woke, 0), reminder.spec.version
+        woke = next_due(reminder)
+        due, version = max(reminder.due if woke is None else woke, 0), reminder.spec.version
         last = self._last_due
         if (last[0], last[2]) == (step, version):
             return
@@ -313,12 +403,25 @@ class Occurrences:
         """Take as armed, before the cut, what a fire tells of."""
         if not self._fold.may_be_older(actor, fired.reminder, fired.version):
             return None
+        if fired.attempt > 1:
+            return self._adopt_outstanding(actor, _outstanding_before(fired))
         if fired.kind is FireKind.MANUAL and fired.next_due is not None:
             occurrence, due = fired.occurrence, fired.next_due
         else:
             occurrence = fired.occurrence - fired.missed
             due = fired.due if fired.missed_due is None else fired.missed_due
         return self._fold.adopt(actor, fired.reminder, fired.version, occurrence, due)
+
+    def _adopt_outstanding(self, actor: str, event: Acknowledged) -> Entry:
+        """Take as armed and outstanding, before the cut, what an event tells of."""
+        last = event.next_occurrence is None or event.next_due is None
+        retry = event.due if event.retry is None else event.retry
+        pending = Pending(event.occurrence, event.due, event.attempt, event.due, retry, last)
+        occurrence, due = event.occurrence, event.due
+        if event.next_occurrence is not None and event.next_due is not None:
+            occurrence, due = event.next_occurrence, event.next_due
+        acked = Acked(pending, 0)
+        return self._fold.adopt(actor, event.reminder, event.version, occurrence, due, acked)
 
     # --- what services asked for
 
@@ -486,6 +589,22 @@ def _due_of(reminder: Reminder, occurrence: int, told: EpochMs, tz: str | None) 
     passed_over = passed(spec.cron, reminder.due, told)
     right = passed_over.count == occurrence - reminder.occurrence and passed_over.newest == told
     return told if right else -1
+
+
+def _outstanding_before(fired: Fired) -> Acknowledged:
+    """Return how the attempt before `fired` stood, or that which was given up."""
+    return Acknowledged(
+        reminder=fired.reminder,
+        version=fired.version,
+        occurrence=fired.occurrence,
+        due=fired.due,
+        attempt=fired.attempt if fired.retry is None else fired.attempt - 1,
+        outcome=Outcome.FAILED,
+        reason=None,
+        retry=fired.fired,
+        next_occurrence=fired.next_occurrence,
+        next_due=fired.next_due,
+    )
 
 
 def _open(reminder: Reminder) -> Ended:

@@ -153,8 +153,10 @@ def _fields(stored: Reminder, entry: Entry) -> Iterable[tuple[str, object, objec
     folded = entry.reminder
     yield "occurrence", stored.occurrence, folded.occurrence
     yield "due", stored.due, folded.due
-    if entry.timed:
+    if entry.woken:
         yield "wake", stored.wake, folded.wake
+    if entry.counted:
+        yield "acked", stored.acked, folded.acked
     if entry.posed:
         yield "paused", stored.paused, folded.paused
     known = {"reminder", "version"}

@@ -9,9 +9,12 @@ from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any, assert_never
 
+from msgspec.structs import asdict
+
 from tocsin.client import Answer, DeadLetter, Handle, LoggedEvent, Received
 from tocsin.codec.events import Stamp
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -21,6 +24,7 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Moved,
     NothingCancelled,
@@ -152,6 +156,26 @@ def body_document(event: Event) -> Document:
                 "occurrence": event.occurrence,
                 "due": event.due,
             }
+        case Acknowledged():
+            return {
+                "reminder": event.reminder,
+                "version": event.version,
+                "occurrence": event.occurrence,
+                "due": event.due,
+                "attempt": event.attempt,
+                "outcome": event.outcome,
+                "reason": event.reason,
+                "retry": event.retry,
+                "next_occurrence": event.next_occurrence,
+                "next_due": event.next_due,
+            }
+        case GaveUp():
+            return {
+                **_fired(event.fired),
+                "to": event.target,
+                "error": event.error,
+                "failures": event.failures,
+            }
         case Skipped():
             return {**_slots(event), "reason": event.reason, **_next(event)}
         case Expired():
@@ -243,6 +267,7 @@ def options_document(options: Options | None) -> Document:
         "until": options.until,
         "occurrences": options.occurrences,
         "jitter": options.jitter,
+        "ack": None if options.ack is None else asdict(options.ack),
     }
 
 
@@ -314,6 +339,8 @@ def _fired(fired: Fired) -> Document:
         "next_due": fired.next_due,
         "next_wake": fired.next_wake,
         "tz": fired.tz,
+        "attempt": fired.attempt,
+        "retry": fired.retry,
         "next_command": fired.next_command,
     }
 
@@ -352,4 +379,5 @@ _METADATA = (
     "version",
     "occurrence",
     "missed",
+    "attempt",
 )

@@ -41,8 +41,8 @@ def list_reminders(
             run.output.emit(_listed(one))
     elif found:
         run.output.table(
-            ("reminder", "due", "schedule", "occurrence", "version", "paused"),
-            [(*_row(one)[1:], _paused(one)) for one in found],
+            ("reminder", "due", "schedule", "occurrence", "version", "state"),
+            [(*_row(one)[1:], _state(one)) for one in found],
         )
     else:
         run.output.note("nothing is armed")
@@ -98,8 +98,8 @@ def show(
         for name, value in options_document(found.options).items()
         if value is not None
     ]
-    if found.paused_since is not None:
-        rows.append(("paused", _paused(found)))
+    if _state(found) != "–":
+        rows.append(("state", _state(found)))
     if found.traceparent is not None:
         rows.append(("traceparent", safe(found.traceparent)))
     for header in header_fields(found.headers):
@@ -150,14 +150,19 @@ def _row(one: "Listed") -> tuple[str, ...]:
     )
 
 
-def _paused(one: "Listed") -> str:
+def _state(one: "Listed") -> str:
     from tocsin.cli.safe import safe
     from tocsin.cli.sentences import instant
 
-    if one.paused_since is None:
-        return "–"
-    note = "" if one.note is None else f" ({safe(one.note)})"
-    return f"since {instant(one.paused_since)}{note}"
+    told = []
+    if one.failed:
+        told.append(f"failed after attempt {one.attempt}")
+    elif one.attempt is not None:
+        told.append(f"attempt {one.attempt} is to be acknowledged")
+    if one.paused_since is not None:
+        note = "" if one.note is None else f" ({safe(one.note)})"
+        told.append(f"paused since {instant(one.paused_since)}{note}")
+    return ", ".join(told) or "–"
 
 
 def _listed(one: "Listed") -> dict[str, Any]:
@@ -172,6 +177,8 @@ def _listed(one: "Listed") -> dict[str, Any]:
         "every": one.every,
         **cron_document(one.cron),
         "occurrence": one.occurrence,
+        "attempt": one.attempt,
+        "failed": one.failed,
         "paused_since": one.paused_since,
         "note": one.note,
         "content_type": one.content_type,

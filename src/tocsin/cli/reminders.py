@@ -125,6 +125,8 @@ def register(app: typer.Typer) -> None:
     app.command()(fire)
     app.command()(pause)
     app.command()(resume)
+    app.command("ack")(acknowledge)
+    app.command()(redrive)
     app.command()(destroy)
 
 
@@ -169,6 +171,20 @@ def arm(  # noqa: PLR0913  one parameter for each option
         str | None,
         typer.Option(
             metavar="DURATION", help="How far back that policy looks.", rich_help_panel=_LATE
+        ),
+    ] = None,
+    ack: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Deliver again unless acknowledged within that.",
+            rich_help_panel=_LATE,
+        ),
+    ] = None,
+    attempts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --ack: attempts in all.", rich_help_panel=_LATE
         ),
     ] = None,
     ttl: Annotated[
@@ -273,6 +289,7 @@ def arm(  # noqa: PLR0913  one parameter for each option
         "missed": missed,
         "catch_up": catch_up,
         "ttl": ttl,
+        "ack": _ack(ack, attempts),
         "payload": payload_given,
         "content_type": content_type if content_type is not None else type_given,
         "headers": [_header(text) for text in header or []],
@@ -480,6 +497,63 @@ def resume(
     )
 
 
+def acknowledge(  # noqa: PLR0913  one parameter for each option
+    ctx: typer.Context,
+    actor: Actor,
+    delivery: Annotated[
+        str, typer.Argument(metavar="DELIVERY", help="Its id: 3:1041:0 or 3:1041:0:a2")
+    ],
+    outcome: Annotated[
+        str,
+        typer.Argument(metavar="OUTCOME", help="done, failed, retry, extend or reschedule."),
+    ] = "done",
+    *,
+    after: In = None,
+    at: At = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why.")] = None,
+    no_wait: NoWait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Tell what became of a delivery that needs an acknowledgement.
+
+    For example:
+
+      tocsin ack order/4711 3:1041:0
+
+      tocsin ack order/4711 3:1041:0 retry --after 5m --reason 'bank is closed'
+    """
+    run = session(ctx)
+    _ask(
+        run,
+        lambda client, wait: client.acknowledge(
+            run.name(actor), delivery, outcome, after=after, at=at, reason=reason, wait=wait
+        ),
+        _wait(no_wait, timeout),
+    )
+
+
+def redrive(
+    ctx: typer.Context,
+    actor: Actor,
+    name: Name,
+    *,
+    no_wait: NoWait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Deliver anew what was given up: a new version, due now, with its attempts before it.
+
+    For example:
+
+      tocsin redrive order/4711 pay
+    """
+    run = session(ctx)
+    _ask(
+        run,
+        lambda client, wait: client.move(run.name(actor), run.name(name), after=0, wait=wait),
+        _wait(no_wait, timeout),
+    )
+
+
 def destroy(
     ctx: typer.Context, actor: Actor, *, no_wait: NoWait = False, timeout: Timeout = DEFAULT_TIMEOUT
 ) -> None:
@@ -519,6 +593,14 @@ def _ask(
             f"{safe(told.actor)}: in the log, partition {told.partition}, version {told.version};"
             " not answered yet"
         )
+
+
+def _ack(timeout: str | None, attempts: int | None) -> dict[str, Any] | None:
+    if timeout is None:
+        if attempts is not None:
+            raise typer.BadParameter("--attempts goes with --ack")
+        return None
+    return {"timeout": timeout, "attempts": attempts}
 
 
 def _wait(no_wait: bool, timeout: str) -> bool | float:

@@ -7,6 +7,7 @@ from tocsin.cli.safe import safe
 from tocsin.client import LoggedEvent
 from tocsin.core.errors import shown
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -16,6 +17,7 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Kind,
     Moved,
@@ -64,6 +66,19 @@ def sentence(event: Event) -> str:
             return (
                 f"kept {safe(event.reminder)}, version {event.version}, due {instant(event.due)}:"
                 f" {_UNCHANGED[event.reason]}"
+            )
+        case Acknowledged():
+            said = (
+                f"acknowledged {safe(event.reminder)}, version {event.version}, occurrence"
+                f" {event.occurrence}, attempt {event.attempt}: {event.outcome}"
+                f"{_note(event.reason)}"
+            )
+            return said if event.retry is None else f"{said}; next {instant(event.retry)}"
+        case GaveUp(fired=fired):
+            return (
+                f"gave up {safe(fired.reminder)}, version {fired.version}, occurrence"
+                f" {fired.occurrence}, attempt {fired.attempt} ({safe(event.error)});"
+                f" {event.failures} in a row"
             )
         case Skipped():
             return f"skipped {_slots(event)}: {_PASSED_OVER[event.reason]}{_next(event)}"
@@ -157,6 +172,8 @@ def _options(options: Options | None) -> str:
             asked.append(f"{word} {duration(length)}")
     if options.until is not None:
         asked.append(f"until {instant(options.until)}")
+    if options.ack is not None:
+        asked.append(f"acknowledged within {duration(options.ack.timeout)}")
     if options.occurrences is not None:
         asked.append(f"{options.occurrences} occurrences")
     return "".join(f", {word}" for word in asked)
@@ -197,7 +214,7 @@ def duration(ms: int | None) -> str:
         return f"{ms} ms"
 
 
-def option(name: str, value: str | int) -> str:
+def option(name: str, value: object) -> str:
     """Return an option of `documents.options_document`."""
     if name == "until" and isinstance(value, int):
         return instant(value)
@@ -246,6 +263,11 @@ def _fired(fired: Fired) -> str:
         )
     if fired.missed:
         said += f"; {fired.missed} missed since {instant(fired.missed_due)}"
+    if fired.attempt > 1:
+        said += f"; attempt {fired.attempt}"
+    if fired.retry is not None:
+        said += f"; to be acknowledged, else again {instant(fired.retry)}"
+        return said if fired.next_due is None else said + _next(fired)
     return said + _next(fired)
 
 

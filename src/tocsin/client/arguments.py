@@ -11,6 +11,8 @@ from typing import Any, TypedDict
 import msgspec
 
 from tocsin.core.commands import (
+    AckAsked,
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -67,6 +69,23 @@ class MoveOptions(TypedDict, total=False):
     if_version: int | None
 
 
+class AckOptions(TypedDict, total=False):
+    """How deliveries are acknowledged; what is left out is the default."""
+
+    #: How long a delivery waits: 30 s.
+    timeout: Duration | None
+    #: Back-off before the second attempt: 30 s.
+    initial: Duration | None
+    #: By how much each further one is longer: 2.
+    factor: float | None
+    #: Longest back-off: 10 min.
+    ceiling: Duration | None
+    #: Attempts in all: without end.
+    attempts: int | None
+    #: The schedule is paused after so many failures in a row: never.
+    pause_after_failures: int | None
+
+
 class ArmOptions(MoveOptions, total=False):
     """All that a reminder can have."""
 
@@ -82,6 +101,8 @@ class ArmOptions(MoveOptions, total=False):
     catch_up: Duration | None
     #: What is later than that is not fired.
     ttl: Duration | None
+    #: Deliveries need an acknowledgement; {} is the defaults.
+    ack: AckOptions | None
     #: Bytes as they are, text as UTF-8, all else as compact JSON with its content type.
     #: None is an empty payload.
     payload: Any
@@ -126,6 +147,7 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
         missed=_optional_text("missed", options.get("missed")),
         catch_up=_optional_duration("catch_up", options.get("catch_up")),
         ttl=_optional_duration("ttl", options.get("ttl")),
+        ack=_ack(options.get("ack")),
         traceparent=_optional_text("traceparent", options.get("traceparent")),
     )
 
@@ -191,6 +213,28 @@ def resume(reminder: str | None, *, all_of_actor: bool = False, note: str | None
         reminder=_optional_text("reminder", reminder),
         all=all_of_actor,
         note=_optional_text("note", note),
+    )
+
+
+def acknowledge(
+    delivery: str,
+    outcome: str,
+    *,
+    reminder: str | None = None,
+    after: Duration | None = None,
+    at: Instant | None = None,
+    reason: str | None = None,
+) -> Acknowledge:
+    """Return the command that tells what became of a delivery."""
+    return Acknowledge(
+        offset=_NOWHERE,
+        appended=None,
+        delivery=text_of("delivery", delivery),
+        outcome=text_of("outcome", outcome),
+        reminder=_optional_text("reminder", reminder),
+        after=_optional_duration("after", after),
+        at=_optional_instant("at", at),
+        reason=_optional_text("reason", reason),
     )
 
 
@@ -302,6 +346,34 @@ def _interval(every: Duration | None, occurrences: int | None) -> tuple[Duration
             Reason.INVALID, "occurrences", count, f"every = {every!r} tells it as well: give one"
         )
     return period, count if repeated is None else repeated
+
+
+def _ack(options: AckOptions | None) -> AckAsked | None:
+    if options is None:
+        return None
+    unknown = set(options) - set(AckAsked.__struct_fields__)
+    if unknown:
+        field = min(unknown)
+        known = ", ".join(AckAsked.__struct_fields__)
+        raise Refusal(
+            Reason.INVALID,
+            f"ack.{field}",
+            field,
+            f"ack has no such field; it has {known}",
+        )
+    factor = options.get("factor")
+    if factor is not None and (isinstance(factor, bool) or not isinstance(factor, int | float)):
+        raise Refusal(Reason.INVALID, "ack.factor", factor, "give a number such as 2 or 1.5")
+    return AckAsked(
+        timeout=_optional_duration("ack.timeout", options.get("timeout")),
+        initial=_optional_duration("ack.initial", options.get("initial")),
+        factor=None if factor is None else float(factor),
+        ceiling=_optional_duration("ack.ceiling", options.get("ceiling")),
+        attempts=_count("ack.attempts", options.get("attempts")),
+        pause_after_failures=_count(
+            "ack.pause_after_failures", options.get("pause_after_failures")
+        ),
+    )
 
 
 def _cron(options: MoveOptions) -> dict[str, Any]:

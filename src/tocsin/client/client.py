@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Literal, Self, Unpack, overload
 
 from tocsin.client import arguments
-from tocsin.client.arguments import ArmOptions, MoveOptions
+from tocsin.client.arguments import ArmOptions, Duration, Instant, MoveOptions
 from tocsin.client.errors import NoAnswerError, refused_here, refused_there
 from tocsin.client.handles import Answer, Handle
 from tocsin.client.owners import Owners
@@ -231,6 +231,57 @@ class Client:
             actor,
             reminder,
             lambda: arguments.resume(reminder, all_of_actor=all, note=note),
+            wait,
+        )
+
+    @overload
+    def acknowledge(  # type: ignore[overload-overlap]
+        self,
+        actor: str,
+        delivery: str,
+        outcome: str = ...,
+        *,
+        reminder: str | None = ...,
+        after: Duration | None = ...,
+        at: Instant | None = ...,
+        reason: str | None = ...,
+        wait: Literal[False] = ...,
+    ) -> Handle: ...
+    @overload
+    def acknowledge(
+        self,
+        actor: str,
+        delivery: str,
+        outcome: str = ...,
+        *,
+        reminder: str | None = ...,
+        after: Duration | None = ...,
+        at: Instant | None = ...,
+        reason: str | None = ...,
+        wait: Wait,
+    ) -> Answer: ...
+    def acknowledge(
+        self,
+        actor: str,
+        delivery: str,
+        outcome: str = "done",
+        *,
+        reminder: str | None = None,
+        after: Duration | None = None,
+        at: Instant | None = None,
+        reason: str | None = None,
+        wait: Wait = False,
+    ) -> Handle | Answer:
+        """Tell what became of a delivery that needs it: done, failed, retry, extend, reschedule.
+
+        With `reminder`, its name, the engine need not search for it.
+        """
+        return self._ask(
+            actor,
+            reminder,
+            lambda: arguments.acknowledge(
+                delivery, outcome, reminder=reminder, after=after, at=at, reason=reason
+            ),
             wait,
         )
 

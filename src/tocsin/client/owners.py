@@ -35,6 +35,10 @@ class Listed(Struct, frozen=True, kw_only=True):
     cron: Cron | None = None
     #: When the open occurrence goes out, where jitter delays it.
     wake: int | None = None
+    #: Set while a delivery waits for its acknowledgement: newest attempt; `wake` is the next.
+    attempt: int | None = None
+    #: Its delivery was given up; it stays until it is moved, armed anew or cancelled.
+    failed: bool = False
     #: Set while it is paused; `due` is that of the open occurrence, which waits.
     paused_since: int | None = None
     note: str | None = None

@@ -6,6 +6,7 @@ Fired event. Property tests hold each to fastavro, byte for byte.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from struct import Struct
 
 from tocsin.codec.errors import Undecodable
 from tocsin.core.values import Header
@@ -22,6 +23,7 @@ _LONG_BITS_MAX = 64
 _INSTANT_SIZE = 6
 #: Longs that are remembered, in each direction: a step has few instants, and one number of its own.
 _REMEMBERED = 4096
+_double = Struct("<d")
 _ONE_BYTE = tuple(bytes((n,)) for n in range(_MORE))
 
 
@@ -71,6 +73,11 @@ def maybe_long(n: int | None) -> bytes:
 def maybe_text(value: str | None) -> bytes:
     """Return a ["null", "string"]."""
     return NULL if value is None else SOME + text(value)
+
+
+def double(value: float) -> bytes:
+    """Return an Avro double."""
+    return _double.pack(value)
 
 
 def boolean(value: bool) -> bytes:  # noqa: FBT001  an encoder has one argument
@@ -187,6 +194,15 @@ def read_maybe_text(data: bytes, at: int) -> tuple[str | None, int]:
     if read_some(data, at):
         return read_text(data, at + 1)
     return None, at + 1
+
+
+def read_double(data: bytes, at: int) -> tuple[float, int]:
+    """Read a double."""
+    end = at + _double.size
+    if end > len(data):
+        raise Undecodable("a double is cut short")
+    (value,) = _double.unpack_from(data, at)
+    return float(value), end
 
 
 def read_boolean(data: bytes, at: int) -> tuple[bool, int]:

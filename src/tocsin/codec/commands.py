@@ -9,16 +9,20 @@ from tocsin.codec.avro import (
     EMPTY,
     FALSE,
     NULL,
+    SOME,
     blob,
     boolean,
+    double,
     header_array,
     maybe_long,
     maybe_text,
     read_blob,
     read_boolean,
+    read_double,
     read_header_array,
     read_maybe_long,
     read_maybe_text,
+    read_some,
     read_text,
     read_text_array,
     text,
@@ -29,6 +33,8 @@ from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.json_commands import decode_json
 from tocsin.codec.state import headers_of
 from tocsin.core.commands import (
+    AckAsked,
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -49,7 +55,7 @@ TRACEPARENT: Final = "traceparent"
 ARM: Final = "tocsin.commands.Arm"
 
 #: How an Arm ends that has no conditions and no options.
-_NOTHING_ELSE: Final = FALSE + NULL + FALSE * 2 + NULL * 10 + EMPTY
+_NOTHING_ELSE: Final = FALSE + NULL + FALSE * 2 + NULL * 10 + EMPTY + NULL
 _JSON_FIRST = b"{"
 _WAY_OUT: Final = (
     "send Avro single-object encoding (it begins with C3 01) of a schema of tocsin.commands,"
@@ -102,6 +108,7 @@ def encode_command(command: ServiceCommand) -> bytes:
                     boolean(command.if_changed),
                     _options(command),
                     _cron(command),
+                    _ack(command.ack),
                 )
             )
         case Move():
@@ -130,6 +137,18 @@ def encode_command(command: ServiceCommand) -> bytes:
             )
         case Fire():
             return head("tocsin.commands.Fire") + text(command.reminder)
+        case Acknowledge():
+            return b"".join(
+                (
+                    head("tocsin.commands.Acknowledge"),
+                    text(command.delivery),
+                    text(command.outcome),
+                    maybe_text(command.reminder),
+                    maybe_long(command.after),
+                    maybe_long(command.at),
+                    maybe_text(command.reason),
+                )
+            )
         case Pause() | Resume():
             return b"".join(
                 (
@@ -157,6 +176,38 @@ def _options(arm: Arm) -> bytes:
             maybe_long(arm.jitter),
         )
     )
+
+
+def _ack(ack: AckAsked | None) -> bytes:
+    """Return a ["null", "tocsin.commands.Ack"]."""
+    if ack is None:
+        return NULL
+    return b"".join(
+        (
+            SOME,
+            maybe_long(ack.timeout),
+            maybe_long(ack.initial),
+            NULL if ack.factor is None else SOME + double(ack.factor),
+            maybe_long(ack.ceiling),
+            maybe_long(ack.attempts),
+            maybe_long(ack.pause_after_failures),
+        )
+    )
+
+
+def _read_ack(value: bytes, at: int) -> tuple[AckAsked | None, int]:
+    if not read_some(value, at):
+        return None, at + 1
+    asked: dict[str, Any] = {"factor": None}
+    asked["timeout"], at = read_maybe_long(value, at + 1)
+    asked["initial"], at = read_maybe_long(value, at)
+    if read_some(value, at):
+        asked["factor"], at = read_double(value, at + 1)
+    else:
+        at += 1
+    for field in ("ceiling", "attempts", "pause_after_failures"):
+        asked[field], at = read_maybe_long(value, at)
+    return AckAsked(**asked), at
 
 
 def _cron(command: Arm | Move) -> bytes:
@@ -218,6 +269,7 @@ def _read_others(value: bytes, at: int) -> dict[str, Any]:
     for field in ("cron", "zone", "gap", "overlap"):
         others[field], at = read_maybe_text(value, at)
     others["exclude"], at = read_text_array(value, at)
+    others["ack"], at = _read_ack(value, at)
     if at != len(value):
         raise Undecodable(f"the body of a {ARM} ends at {at}, not at {len(value)}")
     return others
@@ -240,6 +292,7 @@ def _decode_avro(
                     **record,
                     "headers": headers_of(record["headers"]),
                     "exclude": tuple(record["exclude"]),
+                    "ack": None if record["ack"] is None else AckAsked(**record["ack"]),
                 },
             )
         case "tocsin.commands.Move":
@@ -249,6 +302,8 @@ def _decode_avro(
             return Cancel(offset=offset, appended=appended, **record)
         case "tocsin.commands.Fire":
             return Fire(offset=offset, appended=appended, **record)
+        case "tocsin.commands.Acknowledge":
+            return Acknowledge(offset=offset, appended=appended, **record)
         case "tocsin.commands.Pause":
             return Pause(offset=offset, appended=appended, **record)
         case "tocsin.commands.Resume":

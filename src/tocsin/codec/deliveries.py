@@ -42,6 +42,8 @@ class Metadata(Struct, frozen=True, omit_defaults=True):
     occurrence: int | None = None
     #: Slots passed over just before this one.
     missed: int = 0
+    #: From the second on, the same occurrence was delivered before and not acknowledged.
+    attempt: int = 1
 
 
 class Delivery(Metadata, frozen=True):
@@ -62,7 +64,8 @@ _decode_metadata = msgspec.json.Decoder(Metadata).decode
 def delivery_id(partition: int, fired: Fired) -> str:
     """Return the id of the delivery that `fired` decided in this partition of the commands."""
     if fired.kind is Kind.SCHEDULED:
-        return f"{partition}:{fired.version}:{fired.occurrence}"
+        first = f"{partition}:{fired.version}:{fired.occurrence}"
+        return first if fired.attempt == 1 else f"{first}:a{fired.attempt}"
     return f"{partition}:{fired.next_command}:m"
 
 
@@ -90,6 +93,7 @@ def delivery_headers(partition: int, actor: str, spec: Spec, fired: Fired) -> li
         spec.every,
         fired.occurrence if scheduled else None,
         fired.missed,
+        fired.attempt,
     )
     headers.append((METADATA, _encode_metadata(metadata)))
     return headers

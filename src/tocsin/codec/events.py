@@ -24,6 +24,7 @@ from tocsin.codec.schemas import Record
 from tocsin.codec.state import cron_of, maybe_cron, spec_body, spec_of
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -34,11 +35,13 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    Outcome,
     PassedOver,
     Paused,
     Refused,
@@ -56,6 +59,8 @@ KINDS: Final[Mapping[Kind, bytes]] = {Kind.SCHEDULED: long(0), Kind.MANUAL: long
 #: Neither wake nor tz database; and with that no previous version.
 _PLAIN = NULL + NULL
 _FRESH = NULL + _PLAIN
+#: The same of a fire, which is the first attempt and needs no acknowledgement.
+_PLAIN_FIRE = _PLAIN + long(1) + NULL
 
 
 class Stamp(Struct, frozen=True):
@@ -141,6 +146,31 @@ def _body(event: Event, stamped: bytes) -> bytes:
             return text(event.reminder) + _ended(event) + text(event.reason)
         case Cancelled():
             return text(event.reminder) + _ended(event)
+        case Acknowledged():
+            return b"".join(
+                (
+                    text(event.reminder),
+                    long(event.version),
+                    long(event.occurrence),
+                    long(event.due),
+                    long(event.attempt),
+                    text(event.outcome),
+                    maybe_text(event.reason),
+                    maybe_long(event.retry),
+                    maybe_long(event.next_occurrence),
+                    maybe_long(event.next_due),
+                )
+            )
+        case GaveUp():
+            return b"".join(
+                (
+                    stamped,
+                    _fired(event.fired),
+                    text(event.target),
+                    text(event.error),
+                    long(event.failures),
+                )
+            )
         case Skipped():
             return _span(event) + text(event.reason) + _next(event)
         case Expired():
@@ -204,13 +234,30 @@ def _fired(fired: Fired) -> bytes:
             NULL if fired.next_occurrence is None else maybe_long(fired.next_occurrence),
             NULL if fired.next_due is None else maybe_long(fired.next_due),
             often(fired.next_command),
-            _PLAIN if fired.next_wake is None and fired.tz is None else _by_calendar(fired),
+            _special(fired) if _is_special(fired) else _PLAIN_FIRE,
         )
     )
 
 
-def _by_calendar(fired: Fired) -> bytes:
-    return maybe_long(fired.next_wake) + maybe_text(fired.tz)
+def _is_special(fired: Fired) -> bool:
+    return (
+        fired.next_wake is not None
+        or fired.tz is not None
+        or fired.retry is not None
+        or fired.attempt != 1
+    )
+
+
+def _special(fired: Fired) -> bytes:
+    """Return what most fires do not tell."""
+    return b"".join(
+        (
+            maybe_long(fired.next_wake),
+            maybe_text(fired.tz),
+            long(fired.attempt),
+            maybe_long(fired.retry),
+        )
+    )
 
 
 def _ended(ended: Ended | Cancelled | Kept | Paused | Resumed) -> bytes:
@@ -276,6 +323,11 @@ def _undeliverable(record: Record) -> Undeliverable:
     return Undeliverable(**{**record, "fired": _fired_of(record["fired"])})
 
 
+def _gave_up(record: Record) -> GaveUp:
+    _take_stamp(record["fired"])
+    return GaveUp(**{**record, "fired": _fired_of(record["fired"])})
+
+
 def _refused(record: Record) -> Refused:
     # In the record `command` is the offset of the stamp.
     name = record.pop("command_name")
@@ -287,6 +339,10 @@ _BUILD: Final[Mapping[str, Callable[[Any], Event]]] = {
     "tocsin.events.Moved": _moved,
     "tocsin.events.Kept": _kept,
     "tocsin.events.Cancelled": lambda record: Cancelled(**record),
+    "tocsin.events.Acknowledged": lambda record: Acknowledged(
+        **{**record, "outcome": Outcome(record["outcome"])}
+    ),
+    "tocsin.events.GaveUp": _gave_up,
     "tocsin.events.Skipped": lambda record: Skipped(
         **{**record, "reason": PassedOver(record["reason"])}
     ),

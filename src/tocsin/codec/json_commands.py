@@ -13,6 +13,8 @@ from typing import Any, Final, NoReturn, TypeVar
 import msgspec
 
 from tocsin.core.commands import (
+    AckAsked,
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -23,6 +25,7 @@ from tocsin.core.commands import (
     ServiceCommand,
 )
 from tocsin.core.errors import VALUE_SHOWN_MAX, Reason, Refusal
+from tocsin.core.events import Outcome
 from tocsin.core.rules_of_schedules import read_every, read_period
 from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
@@ -55,6 +58,7 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "content_type",
         "headers",
         "to",
+        "ack",
         "if_absent",
         "if_version",
         "if_earlier",
@@ -76,8 +80,10 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "fire": ("reminder",),
     "pause": ("reminder", "all", "note"),
     "resume": ("reminder", "all", "note"),
+    "acknowledge": ("delivery", "outcome", "reminder", "after", "at", "reason"),
     "destroy": (),
 }
+_ACK: Final = AckAsked.__struct_fields__
 _PAYLOADS: Final = ("payload", "payload_text", "payload_base64")
 
 _INT64: Final = range(-(2**63), 2**63)
@@ -120,6 +126,7 @@ def decode_json(
                 until=_instant(fields, "until"),
                 occurrences=occurrences,
                 **_cron(fields),
+                ack=_ack(fields),
                 jitter=_duration(fields, "jitter"),
                 missed=_text(fields, "missed"),
                 catch_up=_duration(fields, "catch_up"),
@@ -157,6 +164,17 @@ def decode_json(
                 reminder=_text(fields, "reminder"),
                 all=_flag(fields, "all"),
                 note=_text(fields, "note"),
+            )
+        case "acknowledge":
+            return Acknowledge(
+                offset=offset,
+                appended=appended,
+                delivery=_needed(fields, "delivery", "give the id of the delivery"),
+                outcome=_needed(fields, "outcome", f"give one of {', '.join(Outcome)}"),
+                reminder=_text(fields, "reminder"),
+                after=_duration(fields, "after"),
+                at=_instant(fields, "at"),
+                reason=_text(fields, "reason"),
             )
         case "destroy":
             return Destroy(offset=offset, appended=appended)
@@ -278,10 +296,14 @@ def _invalid(field: str, value: object, way_out: str) -> Refusal:
 
 
 def _name(fields: Fields) -> str:
-    name = _text(fields, "reminder")
-    if name is None:
-        raise _invalid("reminder", None, "give the name of the reminder")
-    return name
+    return _needed(fields, "reminder", "give the name of the reminder")
+
+
+def _needed(fields: Fields, field: str, way_out: str) -> str:
+    value = _text(fields, field)
+    if value is None:
+        raise _invalid(field, None, way_out)
+    return value
 
 
 def _text(fields: Fields, field: str) -> str | None:
@@ -363,6 +385,30 @@ def _cron(fields: Fields) -> dict[str, Any]:
     if not isinstance(exclude, list) or not all(type(day) is str for day in exclude):
         raise _invalid("exclude", exclude, "give a list of dates such as 2027-12-24")
     return {**given, "exclude": tuple(exclude)}
+
+
+def _ack(fields: Fields) -> AckAsked | None:
+    given = fields.get("ack")
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise _invalid("ack", given, f"give an object with {', '.join(_ACK)}; {{}} is the defaults")
+    for field, value in given.items():
+        if field not in _ACK:
+            raise _invalid(
+                f"ack.{field}", value, f"ack has no such field; it has {', '.join(_ACK)}"
+            )
+    factor = given.get("factor")
+    if isinstance(factor, bool | str) or not isinstance(factor, int | float | None):
+        raise _invalid("ack.factor", factor, "give a number such as 2 or 1.5")
+    return AckAsked(
+        timeout=_duration(given, "timeout"),
+        initial=_duration(given, "initial"),
+        factor=None if factor is None else float(factor),
+        ceiling=_duration(given, "ceiling"),
+        attempts=_integer_of(given, "attempts"),
+        pause_after_failures=_integer_of(given, "pause_after_failures"),
+    )
 
 
 # --- Payload and headers -----------------------------------------------------------------------

@@ -15,12 +15,16 @@ from tocsin.codec.avro import (
     SOME,
     after_long,
     blob,
+    boolean,
+    double,
     header_array,
     long,
     maybe_long,
     maybe_text,
     often,
     read_blob,
+    read_boolean,
+    read_double,
     read_header_array,
     read_instant,
     read_long,
@@ -36,7 +40,17 @@ from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.keys import DUE_KEY_SIZE, NO_WAKE, due_key
 from tocsin.codec.schemas import Record
-from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec, next_due
+from tocsin.core.reminder import (
+    Ack,
+    Acked,
+    Missed,
+    Options,
+    PauseInForce,
+    Pending,
+    Reminder,
+    Spec,
+    next_due,
+)
 from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -45,8 +59,8 @@ PROGRESS: Final = "tocsin.state.Progress"
 STEP: Final = "tocsin.state.Step"
 
 _DUE_KEY_END = HEAD_SIZE + DUE_KEY_SIZE
-#: Neither pause nor wake.
-_AWAKE = NULL + NULL
+#: Neither pause nor wake nor acknowledgement.
+_AWAKE = NULL * 3
 #: How a record ends whose spec has no content type, headers, target, trace context, past
 #: instant, options, cron: the most do.
 _NOTHING_ELSE = NULL + EMPTY + NULL * 5
@@ -106,9 +120,9 @@ def decode_reminder(spec: bytes, progress: bytes | None) -> Reminder:
     """Return the reminder that the two records make."""
     armed = _decode_spec(spec)
     if progress is not None:
-        version, occurrence, due, paused, wake = _decode_progress(progress)
+        version, occurrence, due, rest = _decode_progress(progress)
         if version == armed.spec.version:
-            return Reminder(armed.spec, occurrence, due, paused, wake)
+            return Reminder(armed.spec, occurrence, due, rest.paused, rest.wake, rest.acked)
     return armed
 
 
@@ -200,6 +214,8 @@ def spec_of(record: Record) -> Spec:
     """Return the Spec that a tocsin.state.Spec is, as fastavro returns it."""
     options = record["options"]
     if options is not None:
+        ack = options.pop("ack")
+        options["ack"] = None if ack is None else Ack(**ack)
         options = _known(options.pop("missed"), **options)
     others = {
         "headers": headers_of(record["headers"]),
@@ -268,8 +284,43 @@ def _options(options: Options) -> bytes:
             maybe_long(options.until),
             maybe_long(options.occurrences),
             long(options.jitter),
+            NULL if options.ack is None else SOME + _ack(options.ack),
         )
     )
+
+
+def _ack(ack: Ack) -> bytes:
+    """Return a tocsin.state.Ack."""
+    return b"".join(
+        (
+            long(ack.timeout),
+            long(ack.initial),
+            double(ack.factor),
+            long(ack.ceiling),
+            maybe_long(ack.attempts),
+            maybe_long(ack.pause_after_failures),
+        )
+    )
+
+
+def _read_ack(value: bytes, at: int) -> tuple[Ack | None, int]:
+    if not read_some(value, at):
+        return None, at + 1
+    timeout, at = read_long(value, at + 1)
+    initial, at = read_long(value, at)
+    factor, at = read_double(value, at)
+    ceiling, at = read_long(value, at)
+    attempts, at = read_maybe_long(value, at)
+    pause_after, at = read_maybe_long(value, at)
+    ack = Ack(
+        timeout=DurationMs(timeout),
+        initial=DurationMs(initial),
+        factor=factor,
+        ceiling=DurationMs(ceiling),
+        attempts=attempts,
+        pause_after_failures=pause_after,
+    )
+    return ack, at
 
 
 def _read_options(value: bytes, at: int) -> tuple[Options | None, int]:
@@ -281,8 +332,15 @@ def _read_options(value: bytes, at: int) -> tuple[Options | None, int]:
     until, at = read_maybe_long(value, at)
     occurrences, at = read_maybe_long(value, at)
     jitter, at = read_long(value, at)
+    ack, at = _read_ack(value, at)
     options = _known(
-        missed, catch_up=catch_up, ttl=ttl, until=until, occurrences=occurrences, jitter=jitter
+        missed,
+        catch_up=catch_up,
+        ttl=ttl,
+        until=until,
+        occurrences=occurrences,
+        jitter=jitter,
+        ack=ack,
     )
     return options, at
 
@@ -305,16 +363,54 @@ def _due_key(reminder: Reminder) -> bytes:
 
 
 def _rest(reminder: Reminder) -> bytes:
-    """Return pause and wake, which few reminders have."""
-    paused, wake = reminder.paused, reminder.wake
-    if paused is None:
-        return _AWAKE if wake is None else NULL + maybe_long(wake)
-    return SOME + often(paused.since) + maybe_text(paused.note) + maybe_long(wake)
+    """Return pause, wake and acknowledgement, which few reminders have."""
+    paused, wake, acked = reminder.paused, reminder.wake, reminder.acked
+    if paused is None and acked is None:
+        return _AWAKE if wake is None else NULL + maybe_long(wake) + NULL
+    return b"".join(
+        (
+            NULL if paused is None else SOME + often(paused.since) + maybe_text(paused.note),
+            maybe_long(wake),
+            NULL if acked is None else SOME + _acked(acked),
+        )
+    )
 
 
-def _read_rest(value: bytes, at: int) -> tuple[PauseInForce | None, int | None, int]:
-    """Read pause and wake, which few reminders have."""
+def _acked(acked: Acked) -> bytes:
+    """Return a tocsin.state.Acked."""
+    pending = acked.pending
+    if pending is None:
+        return NULL + long(acked.failures)
+    return b"".join(
+        (
+            SOME,
+            long(pending.occurrence),
+            often(pending.due),
+            long(pending.attempt),
+            often(pending.fired),
+            maybe_long(pending.retry),
+            boolean(pending.last),
+            long(acked.failures),
+        )
+    )
+
+
+class _Rest(Struct, frozen=True):
+    """What few reminders have of a moving part."""
+
     paused: PauseInForce | None = None
+    wake: EpochMs | None = None
+    acked: Acked | None = None
+
+
+_NOTHING = _Rest()
+
+
+def _read_rest(value: bytes, at: int) -> tuple[_Rest, int]:
+    if value[at : at + len(_AWAKE)] == _AWAKE:
+        return _NOTHING, at + len(_AWAKE)
+    paused: PauseInForce | None = None
+    acked: Acked | None = None
     if read_some(value, at):
         since, at = read_instant(value, at + 1)
         note, at = read_maybe_text(value, at)
@@ -322,7 +418,36 @@ def _read_rest(value: bytes, at: int) -> tuple[PauseInForce | None, int | None, 
     else:
         at += 1
     wake, at = read_maybe_long(value, at)
-    return paused, wake, at
+    if read_some(value, at):
+        acked, at = _read_acked(value, at + 1)
+    else:
+        at += 1
+    return _Rest(paused, _instant(wake), acked), at
+
+
+def _read_acked(value: bytes, at: int) -> tuple[Acked, int]:
+    pending: Pending | None = None
+    if read_some(value, at):
+        occurrence, at = read_long(value, at + 1)
+        due, at = read_instant(value, at)
+        attempt, at = read_long(value, at)
+        fired, at = read_instant(value, at)
+        retry, at = read_maybe_long(value, at)
+        last, at = read_boolean(value, at)
+        pending = Pending(occurrence, EpochMs(due), attempt, EpochMs(fired), _instant(retry), last)
+    else:
+        at += 1
+    failures, at = read_long(value, at)
+    return Acked(pending, failures), at
+
+
+def _rest_of(record: Record) -> _Rest:
+    """Return what fastavro read of it."""
+    acked = record["acked"]
+    if acked is not None:
+        pending = acked["pending"]
+        acked = Acked(None if pending is None else Pending(**pending), acked["failures"])
+    return _Rest(_pause_of(record["paused"]), record["wake"], acked)
 
 
 def _pause_of(record: Record | None) -> PauseInForce | None:
@@ -332,28 +457,26 @@ def _pause_of(record: Record | None) -> PauseInForce | None:
 def _decode_spec(value: bytes) -> Reminder:
     if value[:HEAD_SIZE] != head(REMINDER):
         record = _read_as(REMINDER, value)
+        rest = _rest_of(record)
         return Reminder(
             spec_of(record["spec"]),
             record["occurrence"],
             record["due"],
-            _pause_of(record["paused"]),
-            record["wake"],
+            rest.paused,
+            rest.wake,
+            rest.acked,
         )
     try:
         at = after_long(value, _DUE_KEY_END)  # the step
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
-        if value[at : at + 2] == _AWAKE:
-            paused = wake = None
-            at += 2
-        else:
-            paused, wake, at = _read_rest(value, at)
+        rest, at = _read_rest(value, at)
         spec, at = _read_spec(value, at)
     except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {REMINDER}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {REMINDER} ends at {at}, not at {len(value)}")
-    return Reminder(spec, occurrence, EpochMs(due), paused, None if wake is None else EpochMs(wake))
+    return Reminder(spec, occurrence, EpochMs(due), rest.paused, rest.wake, rest.acked)
 
 
 def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
@@ -399,27 +522,22 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
     return spec, at
 
 
-def _decode_progress(
-    value: bytes,
-) -> tuple[int, int, EpochMs, PauseInForce | None, EpochMs | None]:
-    """Return version, occurrence, due, pause and wake."""
+def _decode_progress(value: bytes) -> tuple[int, int, EpochMs, _Rest]:
+    """Return version, occurrence, due, and what few reminders have."""
     if value[:HEAD_SIZE] != head(PROGRESS):
         record = _read_as(PROGRESS, value)
-        paused = _pause_of(record["paused"])
-        return record["version"], record["occurrence"], record["due"], paused, record["wake"]
+        return record["version"], record["occurrence"], record["due"], _rest_of(record)
     try:
         at = after_long(value, _DUE_KEY_END)  # the step
         version, at = read_long(value, at)
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
-        if value[at:] == _AWAKE:
-            return version, occurrence, EpochMs(due), None, None
-        paused, wake, at = _read_rest(value, at)
+        rest, at = _read_rest(value, at)
     except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {PROGRESS}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {PROGRESS} ends at {at}, not at {len(value)}")
-    return version, occurrence, EpochMs(due), paused, _instant(wake)
+    return version, occurrence, EpochMs(due), rest
 
 
 def _instant(value: int | None) -> EpochMs | None:

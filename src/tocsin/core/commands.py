@@ -16,6 +16,17 @@ class Command(Struct, frozen=True, kw_only=True):
     appended: EpochMs | None
 
 
+class AckAsked(Struct, frozen=True, kw_only=True):
+    """What an Arm says of acknowledgement; None is the default."""
+
+    timeout: DurationMs | None = None
+    initial: DurationMs | None = None
+    factor: float | None = None
+    ceiling: DurationMs | None = None
+    attempts: int | None = None
+    pause_after_failures: int | None = None
+
+
 class Arm(Command, frozen=True, kw_only=True):
     """Create the reminder, or replace it whole."""
 
@@ -52,6 +63,8 @@ class Arm(Command, frozen=True, kw_only=True):
     catch_up: DurationMs | None = None
     #: Time to live of each occurrence.
     ttl: DurationMs | None = None
+    #: Deliveries need an acknowledgement.
+    ack: AckAsked | None = None
     #: W3C trace context of the command record.
     traceparent: str | None = None
 
@@ -108,6 +121,20 @@ class Resume(Command, frozen=True, kw_only=True):
     note: str | None = None
 
 
+class Acknowledge(Command, frozen=True, kw_only=True):
+    """Tell what became of a delivery that needs it."""
+
+    #: Id of the delivery, any of its attempts.
+    delivery: str
+    #: One of core.events.Outcome.
+    outcome: str
+    #: Name of its reminder; without it, it is searched for among all that the actor has.
+    reminder: str | None = None
+    after: DurationMs | None = None
+    at: EpochMs | None = None
+    reason: str | None = None
+
+
 class Destroy(Command, frozen=True, kw_only=True):
     """End the actor: everything it has goes."""
 
@@ -120,4 +147,4 @@ class FireDue(Struct, frozen=True, kw_only=True):
     next_command: Offset
 
 
-ServiceCommand = Arm | Move | Cancel | Fire | Pause | Resume | Destroy
+ServiceCommand = Arm | Move | Cancel | Fire | Pause | Resume | Acknowledge | Destroy

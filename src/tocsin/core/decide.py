@@ -8,7 +8,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from tocsin.core.acknowledgement import acknowledge, look_again, meant, rescheduled
 from tocsin.core.commands import (
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -22,6 +24,7 @@ from tocsin.core.commands import (
 from tocsin.core.conditions import asked, unchanged
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     Destroyed,
@@ -32,15 +35,17 @@ from tocsin.core.events import (
     Kind,
     Moved,
     NothingCancelled,
+    Outcome,
     Refused,
     Unchanged,
 )
+from tocsin.core.evolve import evolve
 from tocsin.core.limits import Limits
 from tocsin.core.missed import CATCH_UP_MS, look
 from tocsin.core.naming import is_meant
 from tocsin.core.pausing import pause, resume
 from tocsin.core.recurrence import Slot, newest_due, slot_after, tz_of
-from tocsin.core.reminder import Reminder, Spec, is_recurring
+from tocsin.core.reminder import Pending, Reminder, Spec, is_recurring
 from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
 from tocsin.core.rules_of_options import check_end, options_of
 from tocsin.core.rules_of_schedules import cron_of, first_slot
@@ -77,7 +82,7 @@ def decide(
                 return (_cancel(reminder, command, limits),)
             case Fire():
                 return (_fire(reminder, command, now, limits),)
-            case Pause() | Resume() | Destroy():
+            case Pause() | Resume() | Acknowledge() | Destroy():
                 named = () if reminder is None else (reminder,)
                 return decide_all(named, command, now, limits, partition)
             case _:
@@ -88,7 +93,7 @@ def decide(
 
 def decide_all(
     reminders: Sequence[Reminder],
-    command: Cancel | Pause | Resume | Destroy,
+    command: Cancel | Pause | Resume | Acknowledge | Destroy,
     now: EpochMs,
     limits: Limits,
     partition: int = 0,
@@ -105,6 +110,8 @@ def decide_all(
                 return pause(reminders, command, now, limits)
             case Resume():
                 return resume(reminders, command, now, limits, partition)
+            case Acknowledge():
+                return _acknowledge(reminders, command, now, limits, partition)
             case Destroy():
                 return (Destroyed(reminders=len(reminders)),)
             case _:
@@ -125,7 +132,11 @@ def decide_due(
     Where the reminder has options, what they make of the slots that went by: see `missed.look`.
     Never early: compares the due with the wall clock `now` alone.
     """
-    if reminder is None or reminder.spec.version != command.version or reminder.due > now:
+    if reminder is None or reminder.spec.version != command.version:
+        return ()
+    if reminder.acked is not None and reminder.acked.pending is not None:
+        return _look_again(reminder, reminder.acked.pending, command, now)
+    if reminder.due > now:
         return ()
     if reminder.paused is not None:
         return ()
@@ -155,6 +166,17 @@ def decide_due(
             command.next_command,
         ),
     )
+
+
+def _look_again(
+    reminder: Reminder, pending: Pending, command: FireDue, now: EpochMs
+) -> tuple[Event, ...]:
+    options = reminder.spec.options
+    if reminder.paused is not None or pending.retry is None or pending.retry > now:
+        return ()
+    assert options is not None, "it was armed with an acknowledgement policy"
+    assert options.ack is not None, "it was armed with an acknowledgement policy"
+    return look_again(reminder, pending, options.ack, command, now)
 
 
 def refused(refusal: Refusal, command: ServiceCommand | None) -> Refused:
@@ -283,6 +305,22 @@ def _cancel_several(
             reminder=None, operation=cancel.operation, prefix=cancel.prefix, raw=cancel.raw
         ),
     )
+
+
+def _acknowledge(
+    reminders: Sequence[Reminder],
+    command: Acknowledge,
+    now: EpochMs,
+    limits: Limits,
+    partition: int,
+) -> tuple[Event, ...]:
+    events = acknowledge(reminders, command, now, partition)
+    first = events[0]
+    if not (isinstance(first, Acknowledged) and first.outcome is Outcome.RESCHEDULE):
+        return events
+    (reminder,) = meant(reminders, command)
+    done = evolve(reminder, first)
+    return (first, _move(done, rescheduled(reminder, command), now, limits, partition))
 
 
 def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -> Fired:

@@ -18,6 +18,8 @@ class Reason(StrEnum):
     OTHER_VERSION = "other_version"
     TARGET_NOT_ALLOWED = "target_not_allowed"
     LIMIT = "limit"
+    #: The delivery that an Acknowledge names is not the outstanding one.
+    SUPERSEDED = "superseded"
     WRONG_PARTITION = "wrong_partition"
     FAULT = "fault"
 

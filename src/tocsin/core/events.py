@@ -48,6 +48,17 @@ class Completion(StrEnum):
     TIME = "time"
 
 
+class Outcome(StrEnum):
+    """What became of a delivery. The values are on the wire: add, never rename."""
+
+    DONE = "done"
+    FAILED = "failed"
+    RETRY = "retry"
+    EXTEND = "extend"
+    #: Done, and the reminder is due anew.
+    RESCHEDULE = "reschedule"
+
+
 class Ended(Struct, frozen=True, kw_only=True):
     """The occurrence that a new version put an end to."""
 
@@ -179,6 +190,40 @@ class Fired(Struct, frozen=True):
     next_wake: EpochMs | None = None
     #: Version of the tz database that computed a slot of a cron in this event; None: none was.
     tz: str | None = None
+    attempt: int = 1
+    #: When it is tried again or given up, unless acknowledged; None: it needs no acknowledgement.
+    retry: EpochMs | None = None
+
+
+class Acknowledged(Struct, frozen=True, kw_only=True):
+    """A delivery was acknowledged."""
+
+    reminder: str
+    version: Version
+    occurrence: int
+    #: When that occurrence was due.
+    due: EpochMs
+    #: Attempt that was acknowledged.
+    attempt: int
+    outcome: Outcome
+    reason: str | None
+    #: When it is tried again or given up; None: it is done, or was given up.
+    retry: EpochMs | None
+    #: Slot and due that come next; None: there is none.
+    next_occurrence: int | None
+    next_due: EpochMs | None
+
+
+class GaveUp(Struct, frozen=True, kw_only=True):
+    """An occurrence was given up after its last attempt; it went to the dead letters."""
+
+    #: The last attempt.
+    fired: Fired
+    #: Topic that it went to.
+    target: str
+    error: str
+    #: Occurrences given up in a row, this one included.
+    failures: int
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
@@ -271,6 +316,8 @@ Event = (
     | Resumed
     | NothingResumed
     | Fired
+    | Acknowledged
+    | GaveUp
     | Skipped
     | Expired
     | Completed
@@ -286,11 +333,13 @@ def name_of(event: Event) -> str | None:
     match event:
         case Armed(spec=spec):
             return spec.reminder
-        case Undeliverable(fired=fired):
+        case Undeliverable(fired=fired) | GaveUp(fired=fired):
             return fired.reminder
         case Fired() | Moved() | Kept() | Cancelled() | NothingCancelled() | Refused():
             return event.reminder
         case Paused() | Resumed() | NothingResumed() | Skipped() | Expired() | Completed():
+            return event.reminder
+        case Acknowledged():
             return event.reminder
         case Destroyed() | CommandsLost():
             return None

@@ -7,6 +7,7 @@ that does not go out is in exactly one event. Work is bounded whatever the downt
 
 from msgspec import Struct
 
+from tocsin.core.acknowledgement import retry_at
 from tocsin.core.commands import FireDue
 from tocsin.core.errors import Refusal
 from tocsin.core.events import (
@@ -76,6 +77,8 @@ def skip_what_went_by(reminder: Reminder, now: EpochMs, partition: int) -> tuple
     woke = reminder.due if reminder.wake is None else reminder.wake
     if options.missed is not Missed.SKIP or not is_recurring(spec) or woke > now:
         return ()
+    if reminder.acked is not None and reminder.acked.pending is not None:
+        return ()  # the open slot waits for what is outstanding, paused or not
     opened = Slot(reminder.occurrence, reminder.due)
     last = _newest(spec, Slots(spec, opened), opened, now, partition)
     skipped = _skipped(spec, opened, last, PassedOver.POLICY, partition)
@@ -131,6 +134,8 @@ def _each(at: _Look, slots: Slots, begin: Slot, last: Slot, limits: Limits) -> l
     coalesced = max(0, waiting - max(1, limits.catch_up_fires_max))
     payload = len(at.spec.payload)
     fires_max = min(FIRES_PER_LOOK_MAX, max(1, BYTES_PER_LOOK_MAX // (payload + 1)))
+    if at.spec.options is not None and at.spec.options.ack is not None:
+        fires_max = 1  # one is outstanding, the others wait
     slot: Slot | None = slots.later(begin, coalesced, last.due)
     events: list[Event] = []
     while slot is not None and slot.occurrence <= last.occurrence and len(events) < fires_max:
@@ -173,6 +178,7 @@ def _fired(at: _Look, begin: Slot, slot: Slot) -> Fired:
     """Return the fire of `slot`, in which those from `begin` on coalesce."""
     spec = at.spec
     following = _next_of(spec, slot, at.partition)
+    ack = None if spec.options is None else spec.options.ack
     missed = slot.occurrence - begin.occurrence
     return Fired(
         spec.reminder,
@@ -188,6 +194,8 @@ def _fired(at: _Look, begin: Slot, slot: Slot) -> Fired:
         at.command.next_command,
         following.wake,
         tz_of(spec),
+        1,
+        None if ack is None else retry_at(ack, 1, at.now),
     )
 
 
@@ -227,7 +235,7 @@ def _expired(spec: Spec, first: Slot, last: Slot, ttl: DurationMs, partition: in
 
 def _completed(spec: Spec, event: Event) -> tuple[Completed, ...]:
     """Return the event that a schedule ended with `event`, if it did."""
-    if not is_recurring(spec):
+    if not is_recurring(spec) or (isinstance(event, Fired) and event.retry is not None):
         return ()
     match event:
         case Fired(occurrence=occurrence, due=due, next_occurrence=None):

@@ -23,6 +23,21 @@ class Missed(StrEnum):
     SKIP = "skip"
 
 
+class Ack(Struct, frozen=True, kw_only=True):
+    """How long a delivery waits for its acknowledgement, and what comes then."""
+
+    timeout: DurationMs
+    #: Back-off before the second attempt; each further one is `factor` times as long, up to
+    #: `ceiling`.
+    initial: DurationMs
+    factor: float
+    ceiling: DurationMs
+    #: None: without end.
+    attempts: int | None
+    #: The schedule is paused after so many failures in a row; None: it never is.
+    pause_after_failures: int | None
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """What few reminders ask for beside their schedule; apart, so that the others do not pay."""
 
@@ -37,6 +52,8 @@ class Options(Struct, frozen=True, kw_only=True):
     occurrences: int | None = None
     #: Longest delay of a fire after its due; 0 is none.
     jitter: DurationMs = DurationMs(0)
+    #: Deliveries need an acknowledgement; None: they do not.
+    ack: Ack | None = None
 
 
 #: Stands for a delay where the first slot of a cron was asked for.
@@ -76,6 +93,28 @@ class PauseInForce(Struct, frozen=True):
     note: str | None
 
 
+class Pending(Struct, frozen=True):
+    """A delivery that waits for its acknowledgement."""
+
+    occurrence: int
+    due: EpochMs
+    #: Newest attempt, from 1 on, and when it fired.
+    attempt: int
+    fired: EpochMs
+    #: When the next attempt goes out, or it is given up; None: it was given up.
+    retry: EpochMs | None
+    #: No slot comes after it: the reminder's own occurrence and due are those of this one.
+    last: bool
+
+
+class Acked(Struct, frozen=True):
+    """Where a reminder stands whose deliveries need an acknowledgement."""
+
+    pending: Pending | None
+    #: Occurrences given up in a row.
+    failures: int
+
+
 class Reminder(Struct, frozen=True):
     """One armed reminder."""
 
@@ -88,6 +127,8 @@ class Reminder(Struct, frozen=True):
     paused: PauseInForce | None = None
     #: When that occurrence goes out, delayed by jitter; None: when it is due.
     wake: EpochMs | None = None
+    #: None: nothing is outstanding, and nothing failed of late.
+    acked: Acked | None = None
 
 
 def is_recurring(spec: Spec) -> bool:
@@ -99,4 +140,6 @@ def next_due(reminder: Reminder) -> EpochMs | None:
     """Return the instant at which the engine has to look at `reminder` again; None: never."""
     if reminder.paused is not None:
         return None
+    if reminder.acked is not None and reminder.acked.pending is not None:
+        return reminder.acked.pending.retry
     return reminder.due if reminder.wake is None else reminder.wake

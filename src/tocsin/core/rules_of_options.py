@@ -1,12 +1,17 @@
 """What the options of an Arm must satisfy. Each check raises Refusal with the way out."""
 
-from tocsin.core.commands import Arm
+from tocsin.core.commands import AckAsked, Arm
 from tocsin.core.errors import Reason, Refusal
-from tocsin.core.reminder import Missed, Options, Spec
+from tocsin.core.reminder import Ack, Missed, Options, Spec
 from tocsin.core.rules import check_duration, check_instant
 from tocsin.core.time_text import format_instant
 from tocsin.core.values import DurationMs
 
+TIMEOUT_MS = DurationMs(30_000)
+INITIAL_MS = DurationMs(30_000)
+FACTOR = 2.0
+FACTOR_MAX = 1_000
+CEILING_MS = DurationMs(600_000)
 _POLICIES = tuple(Missed)
 
 
@@ -68,6 +73,7 @@ def options_of(arm: Arm) -> Options | None:
         and arm.until is None
         and arm.occurrences is None
         and arm.jitter is None
+        and arm.ack is None
     ):
         return None
     _check_options(arm)
@@ -78,8 +84,52 @@ def options_of(arm: Arm) -> Options | None:
         until=arm.until,
         occurrences=arm.occurrences,
         jitter=arm.jitter or DurationMs(0),
+        ack=None if arm.ack is None else _ack_of(arm.ack),
     )
     return None if options == Options() else options
+
+
+def _ack_of(asked: AckAsked) -> Ack:
+    """Return the acknowledgement policy with every default resolved, once it is found sound."""
+    for field in ("timeout", "initial", "ceiling"):
+        value = getattr(asked, field)
+        if value is not None:
+            check_duration(f"ack.{field}", value)
+    if asked.timeout == 0:
+        raise Refusal(
+            Reason.INVALID,
+            "ack.timeout",
+            0,
+            "nobody acknowledges in no time: give a longer one, or leave it out",
+        )
+    if asked.factor is not None and not 1 <= asked.factor <= FACTOR_MAX:
+        raise Refusal(
+            Reason.INVALID,
+            "ack.factor",
+            asked.factor,
+            f"a back-off grows by a factor from 1 to {FACTOR_MAX}: 1 keeps it as it is",
+        )
+    for field in ("attempts", "pause_after_failures"):
+        value = getattr(asked, field)
+        if value is not None and value < 1:
+            raise Refusal(Reason.INVALID, f"ack.{field}", value, "give 1 or more, or leave it out")
+    initial = INITIAL_MS if asked.initial is None else asked.initial
+    ceiling = max(CEILING_MS, initial) if asked.ceiling is None else asked.ceiling
+    if ceiling < initial:
+        raise Refusal(
+            Reason.INVALID,
+            "ack.ceiling",
+            ceiling,
+            f"it is below the first back-off, initial = {initial} ms: give a longer one",
+        )
+    return Ack(
+        timeout=TIMEOUT_MS if asked.timeout is None else asked.timeout,
+        initial=initial,
+        factor=FACTOR if asked.factor is None else asked.factor,
+        ceiling=ceiling,
+        attempts=asked.attempts,
+        pause_after_failures=asked.pause_after_failures,
+    )
 
 
 def _check_length(field: str, value: DurationMs | None) -> None:

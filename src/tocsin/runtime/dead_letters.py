@@ -34,9 +34,9 @@ def command_letter(record: Record, event: Refused) -> tuple[bytes | None, Sequen
 def delivery_letter(
     effect: BuryDelivery, headers: Sequence[Header]
 ) -> tuple[bytes, Sequence[Header]]:
-    """Return value and headers of the letter that keeps an undeliverable delivery."""
+    """Return value and headers of the letter that keeps a delivery."""
     reason = [
-        (REASON, b"undeliverable"),
+        (REASON, effect.reason.encode()),
         (ERROR, effect.error.encode()),
         (TARGET, effect.target.encode()),
     ]

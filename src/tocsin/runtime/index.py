@@ -354,7 +354,8 @@ def _has_progress(reminder: Reminder) -> bool:
     """
     if not is_recurring(reminder.spec):
         return False
-    return reminder.occurrence > 0 or reminder.paused is not None
+    moved = reminder.occurrence > 0 or reminder.paused is not None
+    return moved or reminder.acked is not None
 
 
 def _wake(spec: bytes | None, progress: bytes | None) -> bytes | None:

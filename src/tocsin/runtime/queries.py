@@ -35,6 +35,10 @@ class Listed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cron: Cron | None = None
     #: When the open occurrence goes out, where jitter delays it.
     wake: int | None = None
+    #: Set while a delivery waits for its acknowledgement: newest attempt; `wake` is the next.
+    attempt: int | None = None
+    #: Its delivery was given up; it stays until it is moved, armed anew or cancelled.
+    failed: bool = False
     #: Set while it is paused; `due` is that of the open slot, which waits.
     paused_since: int | None = None
     note: str | None = None
@@ -159,6 +163,7 @@ def _listed(actor: str, found: Reminder) -> Listed:
 
 def _common(actor: str, found: Reminder) -> dict[str, Any]:
     spec, paused = found.spec, found.paused
+    pending = None if found.acked is None else found.acked.pending
     return {
         "actor": actor,
         "reminder": spec.reminder,
@@ -167,7 +172,9 @@ def _common(actor: str, found: Reminder) -> dict[str, Any]:
         "occurrence": found.occurrence,
         "every": spec.every,
         "cron": spec.cron,
-        "wake": found.wake,
+        "wake": found.wake if pending is None else pending.retry,
+        "attempt": None if pending is None else pending.attempt,
+        "failed": pending is not None and pending.retry is None,
         "paused_since": None if paused is None else paused.since,
         "note": None if paused is None else paused.note,
         "content_type": spec.content_type,

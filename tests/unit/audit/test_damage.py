@@ -20,12 +20,14 @@ from tocsin.codec.state import (
     encode_step,
 )
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     Completed,
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Moved,
     NothingResumed,
@@ -634,3 +636,72 @@ def test_a_slot_that_an_older_tz_database_computed_is_taken_as_told() -> None:
     old = replace(fired(engine.events[i]), tz="1999a")
     changed = [*engine.events[:i], rewrite(engine.events[i], old), *engine.events[i + 1 :]]
     assert audit(engine, events=changed).clean
+
+
+# --- acknowledgement
+
+
+@pytest.fixture
+def acked() -> Engine:
+    """An interval whose first occurrence was delivered twice and given up, the second is done."""
+    engine = Engine()
+    ack = {"timeout": 20, "initial": 10, "factor": 1, "attempts": 2}
+    engine.send("a", {"arm": {"reminder": "tick", "every": 1_000, "ack": ack}})
+    engine.step()
+    for _ in range(1_100):
+        engine.clock.advance(1)
+        engine.settle()
+    engine.clock.advance(1_000)
+    engine.settle()
+    engine.send("a", {"acknowledge": {"delivery": "0:0:1", "outcome": "done"}})
+    engine.settle()
+    assert audit(engine).clean
+    return engine
+
+
+def again(event: Event) -> bool:
+    return isinstance(event, Fired) and event.attempt == 2
+
+
+def test_an_attempt_that_is_not_there_is_found(acked: Engine) -> None:
+    i = at(acked, again)
+    report = audit(acked, events=acked.events[:i] + acked.events[i + 1 :])
+    assert Kind.CONTRADICTION in kinds(report)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"attempt": 3}, Kind.DUPLICATE_FIRE),
+        ({"occurrence": 1}, Kind.DUPLICATE_FIRE),
+        ({"due": EpochMs(5)}, Kind.GRID),
+        ({"fired": EpochMs(5)}, Kind.EARLY),
+        ({"next_occurrence": 7}, Kind.NEXT_OCCURRENCE),
+    ],
+)
+def test_an_attempt_that_is_told_wrong_is_found(
+    acked: Engine, fields: dict[str, int], found: Kind
+) -> None:
+    i = at(acked, again)
+    changed = rewrite(acked.events[i], replace(fired(acked.events[i]), **fields))
+    report = audit(acked, events=[*acked.events[:i], changed, *acked.events[i + 1 :]])
+    assert found in kinds(report)
+
+
+def test_an_occurrence_given_up_in_silence_is_found(acked: Engine) -> None:
+    assert Kind.TILING in kinds(without(acked, GaveUp))
+
+
+def test_a_wrong_count_of_failures_is_found(acked: Engine) -> None:
+    event = first_of(acked, GaveUp)
+    assert isinstance(event, GaveUp)
+    assert Kind.CONTRADICTION in kinds(instead(acked, GaveUp, replace(event, failures=2)))
+
+
+def test_an_acknowledgement_of_what_is_not_outstanding_is_found(acked: Engine) -> None:
+    event = first_of(acked, Acknowledged)
+    assert isinstance(event, Acknowledged)
+    for wrong in (replace(event, occurrence=0), replace(event, attempt=5)):
+        assert Kind.CONTRADICTION in kinds(instead(acked, Acknowledged, wrong))
+    older = replace(event, version=Version(5))
+    assert Kind.UNARMED in kinds(instead(acked, Acknowledged, older))

@@ -44,21 +44,55 @@ OPTIONS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "until": st.sampled_from([START_MS + 500, START_MS + 5_000]),
         "occurrences": st.sampled_from([1, 3, 10]),
         "jitter": st.sampled_from([0, 40, 150]),
+        "ack": st.sampled_from(
+            [
+                {"timeout": 100, "initial": 50, "attempts": 2},
+                {"timeout": 60, "initial": 30, "ceiling": 100},
+                {"timeout": 50, "attempts": 1, "pause_after_failures": 2},
+            ]
+        ),
     },
 )
+
+
+@st.composite
+def acknowledgements(draw: st.DrawFn) -> dict[str, Any]:
+    version, occurrence = draw(st.integers(0, 12)), draw(st.integers(0, 4))
+    attempt = draw(st.sampled_from(["", "", ":a2", ":a3"]))
+    outcome = draw(st.sampled_from(["done", "failed", "retry", "extend", "reschedule"]))
+    body: dict[str, Any] = {"delivery": f"0:{version}:{occurrence}{attempt}", "outcome": outcome}
+    if outcome == "reschedule" or (outcome in ("retry", "extend") and draw(st.booleans())):
+        body["after"] = draw(st.sampled_from([0, 40, 300]))
+    if draw(st.booleans()):
+        body["reminder"] = draw(NAMES)
+    return {"acknowledge": body}
 
 
 @st.composite
 def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
     kind = draw(
         st.sampled_from(
-            ["arm", "arm", "arm", "move", "cancel", "fire", "pause", "resume", "destroy", "bad"]
+            [
+                "arm",
+                "arm",
+                "arm",
+                "move",
+                "cancel",
+                "fire",
+                "pause",
+                "resume",
+                "ack",
+                "destroy",
+                "bad",
+            ]
         )
     )
     if kind == "bad":
         return b"\xff no command"
     if kind == "destroy":
         return {"destroy": {}}
+    if kind == "ack":
+        return draw(acknowledgements())
     body: dict[str, Any] = {"reminder": draw(NAMES)}
     if kind in ("arm", "move"):
         body |= draw(TIMES) | draw(PERIODS)

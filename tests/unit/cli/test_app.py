@@ -18,6 +18,8 @@ OURS = [
     ["move"],
     ["cancel"],
     ["pause"],
+    ["ack"],
+    ["redrive"],
     ["resume"],
     ["fire"],
     ["destroy"],

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.strategies import texts
 from tocsin.cli.documents import event_document, event_name, header_fields, payload_fields
@@ -15,6 +16,7 @@ from tocsin.client import LoggedEvent
 from tocsin.codec.events import Stamp
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
+    Acknowledged,
     Armed,
     Cancelled,
     CommandsLost,
@@ -25,11 +27,13 @@ from tocsin.core.events import (
     Event,
     Expired,
     Fired,
+    GaveUp,
     Kept,
     Kind,
     Moved,
     NothingCancelled,
     NothingResumed,
+    Outcome,
     PassedOver,
     Paused,
     Refused,
@@ -38,7 +42,7 @@ from tocsin.core.events import (
     Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import Missed, Options, Spec
+from tocsin.core.reminder import Ack, Missed, Options, Spec
 from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
@@ -62,6 +66,14 @@ SPEC = Spec(
         until=EpochMs(1_803_888_000_000),
         occurrences=7,
         jitter=DurationMs(1),
+        ack=Ack(
+            timeout=DurationMs(1),
+            initial=DurationMs(2),
+            factor=2.0,
+            ceiling=DurationMs(3),
+            attempts=None,
+            pause_after_failures=5,
+        ),
     ),
 )
 SPAN: dict[str, Any] = {
@@ -104,6 +116,20 @@ EVENTS: list[Event] = [
         due=EpochMs(3),
         reason=Unchanged.NOT_EARLIER,
     ),
+    Acknowledged(
+        reminder="pay",
+        version=Version(1),
+        occurrence=2,
+        due=EpochMs(1),
+        attempt=3,
+        outcome=Outcome.RETRY,
+        reason="so",
+        retry=EpochMs(9),
+        next_occurrence=None,
+        next_due=None,
+    ),
+    GaveUp(fired=FIRED, target="orders", error="no", failures=2),
+    replace(FIRED, attempt=2, retry=EpochMs(9)),
     Skipped(**SPAN, reason=PassedOver.POLICY),
     Expired(**SPAN, ttl=DurationMs(5)),
     Completed(reminder="pay", version=Version(1), occurrences=5, reason=Completion.UNTIL),

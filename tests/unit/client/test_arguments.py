@@ -79,6 +79,10 @@ def test_a_delay_is_never_shorter(value: timedelta) -> None:
         ({"if_version": 2**63}, "if_version"),
         ({"until": "tomorrow"}, "until"),
         ({"cron": 5}, "cron"),
+        ({"ack": {"timeout": "x"}}, "ack.timeout"),
+        ({"ack": {"factor": "2"}}, "ack.factor"),
+        ({"ack": {"attempts": 0}}, "ack.attempts"),
+        ({"ack": {"time": 1}}, "ack.time"),
         ({"zone": "\ud800"}, "zone"),
         ({"exclude": [5]}, "exclude"),
         ({"every": "R5/PT10S", "occurrences": 3}, "occurrences"),
@@ -166,6 +170,11 @@ def test_each_other_command_says_what_was_asked() -> None:
     assert nightly.exclude == ("2027-12-24",)
     five = arguments.arm("pay", {"every": "R5/PT10S"})
     assert (five.every, five.occurrences) == (10_000, 5)
+    acked = arguments.arm("pay", {"ack": {"timeout": "1m", "factor": 3}})
+    assert acked.ack is not None
+    assert (acked.ack.timeout, acked.ack.factor, acked.ack.attempts) == (60_000, 3.0, None)
+    told = arguments.acknowledge("3:1:0", "retry", after="5m", reason="so")
+    assert (told.delivery, told.outcome, told.after) == ("3:1:0", "retry", 300_000)
     armed = arguments.arm("pay", {"if_earlier": True, "if_changed": True})
     assert (armed.if_earlier, armed.if_changed) == (True, True)
     assert arguments.fire("pay").reminder == "pay"

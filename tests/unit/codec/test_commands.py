@@ -13,6 +13,8 @@ from tocsin.codec.commands import (
 from tocsin.codec.framing import head
 from tocsin.codec.json_commands import DEPTH_MAX
 from tocsin.core.commands import (
+    AckAsked,
+    Acknowledge,
     Arm,
     Cancel,
     Destroy,
@@ -150,6 +152,25 @@ def refusal_of(value: bytes | str | None, headers: tuple[Header, ...] = ()) -> R
         ('{"fire":{"reminder":"r"}}', Fire(**LOG, reminder="r")),
         ('{"pause":{"all":true,"note":"so"}}', Pause(**LOG, all=True, note="so")),
         ('{"resume":{"reminder":"r"}}', Resume(**LOG, reminder="r")),
+        (
+            '{"acknowledge":{"delivery":"3:1:0","outcome":"retry","after":"5m","reason":"so"}}',
+            Acknowledge(
+                **LOG,
+                delivery="3:1:0",
+                outcome="retry",
+                after=DurationMs(300_000),
+                reason="so",
+            ),
+        ),
+        ('{"arm":{"reminder":"r","ack":{}}}', Arm(**LOG, reminder="r", ack=AckAsked())),
+        (
+            '{"arm":{"reminder":"r","ack":{"timeout":"1m","factor":1.5,"attempts":3}}}',
+            Arm(
+                **LOG,
+                reminder="r",
+                ack=AckAsked(timeout=DurationMs(60_000), factor=1.5, attempts=3),
+            ),
+        ),
         ('{"destroy":{}}', Destroy(**LOG)),
     ],
 )
@@ -191,9 +212,9 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "way_out"),
     [
-        ("{}", "value", "arm, move, cancel, fire, pause, resume, destroy"),
+        ("{}", "value", "arm, move, cancel, fire, pause, resume, acknowledge, destroy"),
         ('{"fire":{"reminder":"r"},"destroy":{}}', "value", "one member"),
-        ('{"explode":{}}', "value", "arm, move, cancel, fire, pause, resume, destroy"),
+        ('{"explode":{}}', "value", "arm, move, cancel, fire, pause, resume, acknowledge, destroy"),
         ('{"destroy":null}', "destroy", "an object"),
         ('{"destroy":{"a":1}}', "a", "it has none"),
         ('{"arm":{"reminder":"r","within":"1h"}}', "within", "every"),
@@ -226,6 +247,11 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
         ('{"arm":{"reminder":"r","every":[]}}', "every", "36h"),
         ('{"arm":{"reminder":"r","every":0}}', "every", "longer"),
         ('{"move":{"reminder":"r","every":"R5/PT1S"}}', "every", "the period alone"),
+        ('{"arm":{"reminder":"r","ack":1}}', "ack", "an object"),
+        ('{"arm":{"reminder":"r","ack":{"time":1}}}', "ack.time", "timeout"),
+        ('{"arm":{"reminder":"r","ack":{"factor":"2"}}}', "ack.factor", "number"),
+        ('{"acknowledge":{"outcome":"done"}}', "delivery", "the id"),
+        ('{"acknowledge":{"delivery":"3:1:0"}}', "outcome", "done, failed"),
         ('{"arm":{"reminder":"r","to":3}}', "to", "text"),
         ('{"arm":{"reminder":"r","content_type":{}}}', "content_type", "text"),
         ('{"arm":{"reminder":"r","payload":1,"payload_text":"1"}}', "payload_text", "one of"),
@@ -309,7 +335,7 @@ def test_an_arm_with_false_lengths_costs_nothing_and_is_undecodable(body: bytes)
 
 def test_headers_may_come_in_blocks() -> None:
     one = b"\x02a\0"
-    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0" * 16
+    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0" * 17
     arm = decode(head("tocsin.commands.Arm") + body)
     assert isinstance(arm, Arm)
     assert arm.headers == (("a", None),) * 3

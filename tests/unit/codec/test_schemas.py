@@ -66,7 +66,12 @@ def test_each_field_of_a_command_but_its_name_may_be_left_out() -> None:
     for file, source in SOURCES.items():
         if file.parent.name == "commands":
             for field in source["fields"]:
-                assert "default" in field or field["name"] in {"reminder", "name"}
+                assert "default" in field or field["name"] in {
+                    "reminder",
+                    "name",
+                    "delivery",
+                    "outcome",
+                }
 
 
 def test_no_array_has_items_of_no_size() -> None:
@@ -142,7 +147,7 @@ def test_a_current_schema_that_was_released_is_read_as_written(tmp_path: Path) -
 
 def test_an_arm_with_defaults_only_is_small() -> None:
     arm = Arm(offset=Offset(1), appended=EpochMs(2), reminder="r")
-    assert encode_command(arm)[10:] == b"\x02r" + b"\0" * 22
+    assert encode_command(arm)[10:] == b"\x02r" + b"\0" * 23
     assert decode_command(encode_command(arm), (), Offset(1), EpochMs(2)) == arm
 
 
