@@ -215,7 +215,14 @@ events: st.SearchStrategy[Event] = st.one_of(
         next_occurrence=st.none() | occurrences,
         next_due=st.none() | instants,
     ),
-    st.builds(GaveUp, fired=fired, target=texts, error=texts, failures=occurrences),
+    st.builds(
+        GaveUp,
+        fired=fired,
+        target=texts,
+        error=texts,
+        failures=occurrences,
+        listed=st.booleans(),
+    ),
     st.builds(Skipped, reason=st.sampled_from(PassedOver), **_spans),
     st.builds(Expired, ttl=durations, **_spans),
     st.builds(

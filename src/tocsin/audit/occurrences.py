@@ -223,7 +223,7 @@ class Occurrences:
         if reminder.wake is not None and fired.fired < reminder.wake:
             text = f"fired at {fired.fired}, before it woke at {reminder.wake}"
             self._add(Kind.EARLY, place, text)
-        if before.timed and not (may_end and fired.next_occurrence is None):
+        if _is_told(before, fired) and not (may_end and fired.next_occurrence is None):
             self._check_follows(place, fired, _slot_after(reminder.spec, last, fired.due, fired))
         self._check_wake(place, before, fired)
         return True
@@ -326,6 +326,7 @@ class Occurrences:
             if event.last_due != due:
                 text = f"occurrence {event.last} is said to be due at {event.last_due}, it is {due}"
                 self._add(Kind.GRID, place, text)
+        if _is_told(before, event):
             self._check_follows(place, event, _slot_after(spec, event.last, event.last_due, event))
         self._check_wake(place, before, event)
         if stamp.command is None and before.woken:
@@ -347,7 +348,7 @@ class Occurrences:
     def _check_wake(self, place: Place, before: Entry, event: Fired | Skipped | Expired) -> None:
         """Check that jitter delays the next slot by no more than was asked."""
         due, wake = event.next_due, event.next_wake
-        if not before.timed or wake is None:
+        if not before.timed or not before.whole or wake is None:
             return
         options = before.reminder.spec.options
         longest = 0 if options is None else options.jitter
@@ -552,6 +553,11 @@ class Occurrences:
 
     def _add(self, kind: Kind, place: Place, text: str) -> None:
         self._findings.add(kind, place, text)
+
+
+def _is_told(before: Entry, event: Fired | Skipped | Expired) -> bool:
+    """Return whether it is known what must follow `event`; where the schedule ends is an option."""
+    return before.timed and (before.whole or event.next_occurrence is not None)
 
 
 def _slot_after(

@@ -175,6 +175,7 @@ def body_document(event: Event) -> Document:
                 "to": event.target,
                 "error": event.error,
                 "failures": event.failures,
+                "listed": event.listed,
             }
         case Skipped():
             return {**_slots(event), "reason": event.reason, **_next(event)}

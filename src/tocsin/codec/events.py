@@ -169,6 +169,7 @@ def _body(event: Event, stamped: bytes) -> bytes:
                     text(event.target),
                     text(event.error),
                     long(event.failures),
+                    boolean(event.listed),
                 )
             )
         case Skipped():

@@ -170,7 +170,13 @@ def give_up(
     spec = reminder.spec
     failures = 1 if reminder.acked is None else reminder.acked.failures + 1
     fired = _attempt(reminder, pending, pending.attempt, pending.fired, command, None)
-    event = GaveUp(fired=fired, target=spec.to or "deliveries", error=error, failures=failures)
+    event = GaveUp(
+        fired=fired,
+        target=spec.to or "deliveries",
+        error=error,
+        failures=failures,
+        listed=not is_recurring(spec),
+    )
     if is_recurring(spec) and pending.last:
         return (event, *_completed(reminder, pending, Outcome.DONE))
     enough = ack.pause_after_failures is not None and failures >= ack.pause_after_failures

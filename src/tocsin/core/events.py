@@ -224,6 +224,8 @@ class GaveUp(Struct, frozen=True, kw_only=True):
     error: str
     #: Occurrences given up in a row, this one included.
     failures: int
+    #: The reminder, a one-shot, stays listed as failed.
+    listed: bool
 
 
 class Skipped(Struct, frozen=True, kw_only=True):

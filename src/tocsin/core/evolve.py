@@ -27,7 +27,7 @@ from tocsin.core.events import (
     Skipped,
     Undeliverable,
 )
-from tocsin.core.reminder import Acked, PauseInForce, Pending, Reminder, is_recurring
+from tocsin.core.reminder import Acked, PauseInForce, Pending, Reminder
 from tocsin.core.values import EpochMs
 
 
@@ -117,7 +117,7 @@ def _gave_up(reminder: Reminder | None, event: GaveUp) -> Reminder | None:
     acked = reminder.acked
     assert acked is not None, "something is outstanding"
     assert acked.pending is not None, "something is outstanding"
-    if not is_recurring(reminder.spec):  # stays listed as failed
+    if event.listed:
         return replace(reminder, acked=Acked(replace(acked.pending, retry=None), event.failures))
     if acked.pending.last:
         return None

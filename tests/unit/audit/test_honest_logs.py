@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from tests.unit.audit.harness import Engine, HeldDeliveries, audit
 from tocsin.adapters.memory.clock import START_MS
+from tocsin.codec.deliveries import read_delivery
 from tocsin.core.values import EpochMs, Offset
 from tocsin.ports import Aborted
 from tocsin.runtime.rejections import REJECTION_MS
 
-ACTORS = st.sampled_from(["a", "a\0b", "order/1"])
+WHO = ["a", "a\0b", "order/1"]
+ACTORS = st.sampled_from(WHO)
 NAMES = st.sampled_from(["pay", "pay:1", "remind"])
 TIMES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({}),
@@ -56,16 +58,13 @@ OPTIONS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 
 
 @st.composite
-def acknowledgements(draw: st.DrawFn) -> dict[str, Any]:
-    version, occurrence = draw(st.integers(0, 12)), draw(st.integers(0, 4))
-    attempt = draw(st.sampled_from(["", "", ":a2", ":a3"]))
-    outcome = draw(st.sampled_from(["done", "failed", "retry", "extend", "reschedule"]))
-    body: dict[str, Any] = {"delivery": f"0:{version}:{occurrence}{attempt}", "outcome": outcome}
+def answers(draw: st.DrawFn) -> dict[str, Any]:
+    """What somebody may say of the newest delivery but for its id."""
+    outcome = draw(st.sampled_from(["done", "done", "failed", "retry", "extend", "reschedule"]))
+    body: dict[str, Any] = {"outcome": outcome}
     if outcome == "reschedule" or (outcome in ("retry", "extend") and draw(st.booleans())):
         body["after"] = draw(st.sampled_from([0, 40, 300]))
-    if draw(st.booleans()):
-        body["reminder"] = draw(NAMES)
-    return {"acknowledge": body}
+    return body
 
 
 @st.composite
@@ -91,8 +90,6 @@ def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
         return b"\xff no command"
     if kind == "destroy":
         return {"destroy": {}}
-    if kind == "ack":
-        return draw(acknowledgements())
     body: dict[str, Any] = {"reminder": draw(NAMES)}
     if kind in ("arm", "move"):
         body |= draw(TIMES) | draw(PERIODS)
@@ -105,6 +102,18 @@ def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
     return {kind: body}
 
 
+#: What is asked of a reminder that is armed.
+TOUCHES: list[dict[str, Any]] = [
+    {"move": {"after": 40}},
+    {"move": {"every": 150}},
+    {"move": {"cron": "* * * * * *"}},
+    {"pause": {}},
+    {"pause": {"note": "so"}},
+    {"resume": {}},
+    {"resume": {}},
+    {"fire": {}},
+    {"cancel": {}},
+]
 ACTIONS = st.one_of(
     st.tuples(st.just("send"), ACTORS | st.just(b"\xff"), commands()),
     st.tuples(st.just("send"), ACTORS, commands()),
@@ -112,6 +121,9 @@ ACTIONS = st.one_of(
     st.tuples(st.just("step"), st.none(), st.none()),
     st.tuples(st.just("live"), st.lists(st.sampled_from([60, 250, 900]), max_size=4), st.none()),
     st.tuples(st.just("back"), st.just(500), st.none()),
+    st.tuples(st.just("answer"), answers(), st.none()),
+    st.tuples(st.just("touch"), st.sampled_from(TOUCHES), st.none()),
+    st.tuples(st.just("touch"), st.sampled_from(TOUCHES), st.none()),
     st.tuples(st.just("restart"), st.none(), st.none()),
     st.tuples(st.just("skip"), st.none(), st.none()),
     st.tuples(st.just("reject"), st.none(), st.none()),
@@ -119,11 +131,33 @@ ACTIONS = st.one_of(
 HISTORIES = st.lists(ACTIONS, min_size=8, max_size=60)
 
 
+def answer(engine: Engine, told: dict[str, Any]) -> None:
+    """Acknowledge the newest delivery."""
+    records = engine.deliveries()
+    if records:
+        newest = read_delivery(records[-1].headers, records[-1].key, records[-1].value)
+        engine.send(newest.actor, {"acknowledge": {"delivery": newest.id, **told}})
+
+
+def touch(engine: Engine, command: dict[str, dict[str, Any]]) -> None:
+    """Ask something of the reminder that was armed last."""
+    index = engine.partition.index
+    armed = [(actor, one) for actor in WHO for one in index.reminders(actor)]
+    if armed:
+        actor, newest = max(armed, key=lambda pair: pair[1].spec.version)
+        ((kind, body),) = command.items()
+        engine.send(actor, {kind: {"reminder": newest.spec.reminder, **body}})
+
+
 def lived(history: list[tuple[str, Any, Any]], engine: Engine) -> Engine:
     for action, subject, command in history:
         match action:
             case "send":
                 engine.send(subject, command)
+            case "answer":
+                answer(engine, subject)
+            case "touch":
+                touch(engine, subject)
             case "advance":
                 engine.clock.advance(subject)
             case "live":

@@ -128,7 +128,7 @@ EVENTS: list[Event] = [
         next_occurrence=None,
         next_due=None,
     ),
-    GaveUp(fired=FIRED, target="orders", error="no", failures=2),
+    GaveUp(fired=FIRED, target="orders", error="no", failures=2, listed=True),
     replace(FIRED, attempt=2, retry=EpochMs(9)),
     Skipped(**SPAN, reason=PassedOver.POLICY),
     Expired(**SPAN, ttl=DurationMs(5)),
