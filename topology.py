@@ -18,7 +18,7 @@ TOPOLOGY = Topology(
             key="actor",
             value="Avro (schemas/commands) or JSON",
             spread=Spread.OWNED,
-            doc="What services ask: arm, move, cancel, fire, destroy.",
+            doc="What services ask: arm, move, cancel, fire, pause, resume, destroy.",
             config={"message.timestamp.type": "LogAppendTime", "cleanup.policy": "delete"},
             defaults={"retention.ms": str(7 * DAY_MS)},
         ),

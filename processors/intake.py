@@ -1,11 +1,14 @@
 """Intake: each command is answered."""
 
-from tocsin.app.processors.outcome import effects_of, settle
-from tocsin.core.commands import Arm, Cancel, Destroy, ServiceCommand
+from tocsin.app.processors.outcome import effects_of, effects_of_several, settle
+from tocsin.core.commands import Arm, Cancel, Destroy, Pause, Resume, ServiceCommand
 from tocsin.core.decide import decide, decide_all, refused
 from tocsin.core.errors import Reason, Refusal
-from tocsin.core.events import Refused
+from tocsin.core.events import Destroyed, Refused, name_of
+from tocsin.core.evolve import evolve
+from tocsin.core.naming import beginning
 from tocsin.core.partitioning import partition_of
+from tocsin.core.reminder import Reminder
 from tocsin.core.rules import check_actor, check_room
 from tocsin.dataflow import BuryCommand, Change, Effect, Incoming, Note, Record, Turn, View
 
@@ -37,8 +40,10 @@ def refuse(record: Record, event: Refused) -> list[Effect]:
 def _answer(
     actor: str, command: ServiceCommand, record: Record, view: View, turn: Turn
 ) -> list[Effect]:
-    if isinstance(command, Destroy) or (isinstance(command, Cancel) and command.all):
-        return _answer_for_all(actor, command, record, view, turn)
+    if isinstance(command, Destroy) or (
+        isinstance(command, Cancel | Pause | Resume) and command.reminder is None
+    ):
+        return _answer_for_several(actor, command, record, view, turn)
     reminder = view.reminder(actor, command.reminder or "")
     if reminder is None:
         armed = view.armed(actor)
@@ -46,26 +51,45 @@ def _answer(
             _check_partition(record, turn)
         if isinstance(command, Arm):
             check_room(armed, turn.limits)
-    (event,) = decide(reminder, command, turn.now, turn.limits)
+    events = decide(reminder, command, turn.now, turn.limits, turn.partition)
+    if reminder is not None and len(events) > 1:
+        return effects_of_several(events, actor, reminder, record.offset, turn)
+    (event,) = events
     if isinstance(event, Refused):
         return refuse(record, event)
     return effects_of(settle(event, reminder, turn), actor, reminder, record.offset, answer=True)
 
 
-def _answer_for_all(
-    actor: str, command: Cancel | Destroy, record: Record, view: View, turn: Turn
+def _answer_for_several(
+    actor: str,
+    command: Cancel | Pause | Resume | Destroy,
+    record: Record,
+    view: View,
+    turn: Turn,
 ) -> list[Effect]:
-    reminders = view.reminders(actor)
+    start = beginning(command) if isinstance(command, Cancel) else ""
+    reminders = view.reminders(actor, start)
     if not reminders:
         _check_partition(record, turn)
-    *others, last = decide_all(reminders, command)
+    *others, last = decide_all(reminders, command, turn.now, turn.limits, turn.partition)
     if isinstance(last, Refused):
         return refuse(record, last)
     effects: list[Effect] = [
         Note(record.key, event, record.offset, answer=False) for event in others
     ]
     effects.append(Note(record.key, last, record.offset, answer=True))
-    effects += [Change(actor, gone.spec.reminder, gone, None) for gone in reminders]
+    if isinstance(last, Destroyed):
+        effects += [Change(actor, gone.spec.reminder, gone, None) for gone in reminders]
+        return effects
+    current: dict[str, Reminder | None] = {one.spec.reminder: one for one in reminders}
+    for event in (*others, last):
+        name = name_of(event)
+        if name is not None:
+            current[name] = evolve(current[name], event)
+    for before in reminders:
+        after = current[before.spec.reminder]
+        if after is not before:
+            effects.append(Change(actor, before.spec.reminder, before, after))
     return effects
 
 

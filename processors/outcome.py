@@ -1,5 +1,7 @@
 """What an event brings about, the same for both boxes: a note, a change, a delivery."""
 
+from collections.abc import Sequence
+
 from tocsin.core.errors import shown
 from tocsin.core.events import Event, Fired, Undeliverable
 from tocsin.core.evolve import evolve
@@ -38,9 +40,32 @@ def effects_of(
                 BuryDelivery(actor, reminder.spec, event.fired, event.target, event.error)
             )
     effects.append(Note(actor.encode(), event, command, answer))
-    either = after or reminder
-    if after is not reminder and either is not None:
-        effects.append(Change(actor, either.spec.reminder, reminder, after))
+    if after is not reminder:
+        one = after if after is not None else reminder
+        assert one is not None, "they differ"
+        effects.append(Change(actor, one.spec.reminder, reminder, after))
+    return effects
+
+
+def effects_of_several(
+    events: Sequence[Event], actor: str, reminder: Reminder, command: Offset | None, turn: Turn
+) -> list[Effect]:
+    """Return what follows from `events` about one reminder, one after the other.
+
+    The last one is the answer to `command`. The store sees the end of it alone.
+    """
+    effects: list[Effect] = []
+    current: Reminder | None = reminder
+    for number, event in enumerate(events, 1):
+        answer = command is not None and number == len(events)
+        settled = settle(event, current, turn)
+        for effect in effects_of(settled, actor, current, command, answer=answer):
+            if isinstance(effect, Change):
+                current = effect.after
+            else:
+                effects.append(effect)
+    if current is not reminder:
+        effects.append(Change(actor, reminder.spec.reminder, reminder, current))
     return effects
 
 

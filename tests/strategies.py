@@ -1,27 +1,47 @@
 """Arbitrary values of the core's types: as wide as the wire, wider than the rules allow."""
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tocsin.codec.deliveries import Metadata
 from tocsin.codec.events import Stamp
 from tocsin.codec.state import StepRecord
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    PassedOver,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
+    Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
@@ -60,6 +80,15 @@ traceparents = st.none() | st.text(
     alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60
 )
 
+options = st.builds(
+    Options,
+    missed=st.sampled_from(Missed),
+    catch_up=st.none() | durations,
+    ttl=st.none() | durations,
+    until=st.none() | instants,
+    occurrences=st.none() | occurrences,
+    jitter=durations,
+)
 specs = st.builds(
     Spec,
     reminder=names,
@@ -71,8 +100,16 @@ specs = st.builds(
     headers=headers,
     to=st.none() | texts,
     traceparent=traceparents,
+    after=st.none() | durations,
+    at=st.none() | instants,
 )
+any_specs = st.builds(replace, specs, options=st.none() | options)
+#: Awake ones.
 reminders = st.builds(Reminder, specs, occurrences, instants)
+pauses = st.builds(PauseInForce, instants, st.none() | texts)
+any_reminders = st.builds(
+    Reminder, any_specs, occurrences, instants, st.none() | pauses, st.none() | instants
+)
 step_records = st.builds(
     StepRecord,
     step=steps,
@@ -98,10 +135,37 @@ fired = st.builds(
     st.none() | occurrences,
     st.none() | instants,
     offsets,
+    st.none() | instants,
 )
+_spans = {
+    "reminder": names,
+    "version": versions,
+    "first": occurrences,
+    "last": occurrences,
+    "first_due": instants,
+    "last_due": instants,
+    "next_occurrence": st.none() | occurrences,
+    "next_due": st.none() | instants,
+    "next_wake": st.none() | instants,
+}
 events: st.SearchStrategy[Event] = st.one_of(
     fired,
-    st.builds(Armed, spec=specs, previous=st.none() | ended, replaced=st.booleans()),
+    st.builds(
+        Armed,
+        spec=any_specs,
+        previous=st.none() | ended,
+        wake=st.none() | instants,
+        replaced=st.booleans(),
+    ),
+    st.builds(Skipped, reason=st.sampled_from(PassedOver), **_spans),
+    st.builds(Expired, ttl=durations, **_spans),
+    st.builds(
+        Completed,
+        reminder=names,
+        version=versions,
+        occurrences=occurrences,
+        reason=st.sampled_from(Completion),
+    ),
     st.builds(
         Moved,
         reminder=names,
@@ -109,9 +173,39 @@ events: st.SearchStrategy[Event] = st.one_of(
         anchor=instants,
         every=st.none() | durations,
         previous=ended,
+        after=st.none() | durations,
+        at=st.none() | instants,
+        wake=st.none() | instants,
+    ),
+    st.builds(
+        Kept,
+        reminder=names,
+        version=versions,
+        occurrence=occurrences,
+        due=instants,
+        reason=st.sampled_from(Unchanged),
     ),
     st.builds(Cancelled, reminder=names, version=versions, occurrence=occurrences, due=instants),
-    st.builds(NothingCancelled, reminder=st.none() | names),
+    *(
+        st.builds(
+            kind,
+            reminder=names,
+            version=versions,
+            occurrence=occurrences,
+            due=instants,
+            since=instants,
+            note=st.none() | texts,
+        )
+        for kind in (Paused, Resumed)
+    ),
+    st.builds(NothingResumed, reminder=st.none() | names),
+    st.builds(
+        NothingCancelled,
+        reminder=st.none() | names,
+        operation=st.none() | texts,
+        prefix=st.none() | texts,
+        raw=st.booleans(),
+    ),
     st.builds(Undeliverable, fired=fired, target=texts, error=texts),
     st.builds(Destroyed, reminders=st.integers(0, 10_000)),
     st.builds(
@@ -144,6 +238,14 @@ arms = st.builds(
     to=st.none() | texts,
     if_absent=st.booleans(),
     if_version=st.none() | versions,
+    if_earlier=st.booleans(),
+    if_changed=st.booleans(),
+    until=_maybe_instant,
+    occurrences=st.none() | _longs,
+    jitter=_maybe_duration,
+    missed=st.none() | st.sampled_from(Missed).map(str) | texts,
+    catch_up=_maybe_duration,
+    ttl=_maybe_duration,
     traceparent=traceparents,
 )
 #: Commands as they may come; not all are within the rules.
@@ -164,10 +266,24 @@ commands: st.SearchStrategy[ServiceCommand] = st.one_of(
         offset=offsets,
         appended=_appended,
         reminder=st.none() | names | texts,
+        operation=st.none() | texts,
+        prefix=st.none() | texts,
+        raw=st.booleans(),
         all=st.booleans(),
         if_version=st.none() | versions,
     ),
     st.builds(Fire, offset=offsets, appended=_appended, reminder=names | texts),
+    *(
+        st.builds(
+            kind,
+            offset=offsets,
+            appended=_appended,
+            reminder=st.none() | names | texts,
+            all=st.booleans(),
+            note=st.none() | texts,
+        )
+        for kind in (Pause, Resume)
+    ),
     st.builds(Destroy, offset=offsets, appended=_appended),
 )
 

@@ -120,8 +120,8 @@ class View(Protocol):
     def reminder(self, actor: str, name: str) -> Reminder | None:
         """Return the armed reminder of that exact name."""
 
-    def reminders(self, actor: str) -> list[Reminder]:
-        """Return all reminders of the actor, by name."""
+    def reminders(self, actor: str, beginning: str = "") -> list[Reminder]:
+        """Return all reminders of the actor whose names begin so, by name."""
 
     def armed(self, actor: str) -> int:
         """Return how many reminders the actor has."""

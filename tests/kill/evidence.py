@@ -13,12 +13,19 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
     Destroyed,
     Event,
+    Expired,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
     Undeliverable,
 )
 
@@ -144,7 +151,17 @@ def _answer(event: Event) -> Answer:
             return Answer("destroyed", count=event.reminders)
         case Refused():
             return Answer("refused", event.reminder, reason=event.reason.value)
-        case Undeliverable() | CommandsLost():
+        case (
+            Kept()
+            | Paused()
+            | Resumed()
+            | NothingResumed()
+            | Skipped()
+            | Expired()
+            | Completed()
+            | Undeliverable()
+            | CommandsLost()
+        ):
             return Answer(type(event).__name__)
 
 

@@ -17,7 +17,8 @@ from tocsin.codec.deliveries import (
 )
 from tocsin.codec.errors import Undecodable
 from tocsin.core.events import Fired, Kind
-from tocsin.core.reminder import Spec, operation_and_key
+from tocsin.core.naming import operation_and_key
+from tocsin.core.reminder import Spec
 
 partitions = st.integers(0, 2**31 - 1)
 

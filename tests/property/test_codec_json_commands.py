@@ -16,7 +16,16 @@ from msgspec.structs import replace
 from tests.strategies import commands, header_names, mutated, names, texts, traceparents
 from tocsin.codec.commands import decode_command
 from tocsin.codec.json_commands import FIELDS
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.time_text import TimeTextError, format_duration, format_instant
 from tocsin.core.values import EpochMs, Offset
@@ -114,14 +123,22 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
             }
             if isinstance(command, Arm):
                 fields |= arm_fields(command)
+                fields["until"] = time(command.until, format_instant, as_text)
+                for field in ("jitter", "catch_up", "ttl"):
+                    fields[field] = time(getattr(command, field), format_duration, as_text)
         case Cancel():
             fields = {
                 "reminder": command.reminder,
+                "operation": command.operation,
+                "prefix": command.prefix,
+                "raw": command.raw,
                 "all": command.all,
                 "if_version": command.if_version,
             }
         case Fire():
             fields = {"reminder": command.reminder}
+        case Pause() | Resume():
+            fields = {"reminder": command.reminder, "all": command.all, "note": command.note}
         case Destroy():
             fields = {}
         case _:
@@ -142,6 +159,10 @@ def arm_fields(arm: Arm) -> dict[str, Any]:
         "headers": headers,
         "to": arm.to,
         "if_absent": arm.if_absent,
+        "if_earlier": arm.if_earlier,
+        "if_changed": arm.if_changed,
+        "occurrences": arm.occurrences,
+        "missed": arm.missed,
     }
 
 

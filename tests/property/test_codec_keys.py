@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from tests.strategies import actors, names, texts
 from tocsin.codec.errors import Undecodable
 from tocsin.codec.keys import (
+    DUE_KEY_SIZE,
     KINDS,
     NO_WAKE,
     STEP_KEY,
     actor_prefix,
     due_key,
+    is_asleep,
     parse_key,
     record_key,
 )
@@ -94,6 +96,8 @@ def test_due_keys_sort_by_wake_and_then_by_version(
     def clamped(entry: tuple[int, int]) -> tuple[int, int]:
         return max(entry[0], 0), entry[1]
 
-    assert len(due_key(*one)) == len(NO_WAKE)
+    assert len(due_key(*one)) == DUE_KEY_SIZE
     assert (due_key(*one) < due_key(*other)) == (clamped(one) < clamped(other))
-    assert due_key(*one) < NO_WAKE
+    assert not is_asleep(due_key(*one))
+    assert is_asleep(due_key(NO_WAKE, one[1]))
+    assert due_key(*one) < due_key(NO_WAKE, 0)

@@ -8,10 +8,11 @@ from fastavro import schemaless_writer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.strategies import mutated, reminders, step_records, steps
+from tests.strategies import any_reminders as reminders
+from tests.strategies import mutated, step_records, steps
 from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, read
-from tocsin.codec.keys import due_key
+from tocsin.codec.keys import NO_WAKE, due_key
 from tocsin.codec.schemas import current
 from tocsin.codec.state import (
     StepRecord,
@@ -24,7 +25,7 @@ from tocsin.codec.state import (
     spec_of,
     step_of,
 )
-from tocsin.core.reminder import Reminder
+from tocsin.core.reminder import PauseInForce, Reminder, next_due
 
 written = st.one_of(
     st.builds(encode_spec, reminders, steps),
@@ -44,7 +45,7 @@ def test_a_reminder_reads_back_as_written(reminder: Reminder, step: int) -> None
 def test_progress_of_the_same_version_counts(
     reminder: Reminder, later: Reminder, step: int
 ) -> None:
-    moved = Reminder(reminder.spec, later.occurrence, later.due)
+    moved = Reminder(reminder.spec, later.occurrence, later.due, later.paused, later.wake)
     progress = encode_progress(moved, step)
     assert decode_reminder(encode_spec(reminder, step), progress) == moved
     assert step_of(progress) == step
@@ -71,7 +72,9 @@ def test_the_due_key_is_known_without_decoding(
     reminder: Reminder, step: int, encode: Callable[[Reminder, int], bytes]
 ) -> None:
     value = encode(reminder, step)
-    assert due_key_of(value) == due_key(reminder.due, reminder.spec.version)
+    due = next_due(reminder)
+    wake = NO_WAKE if due is None else due
+    assert due_key_of(value) == due_key(wake, reminder.spec.version)
     assert read(value)[1]["due_key"] == due_key_of(value)
 
 
@@ -86,7 +89,19 @@ def test_fastavro_writes_the_same_bytes(value: bytes) -> None:
 @given(reminders, steps)
 def test_fastavro_reads_the_same_reminder(reminder: Reminder, step: int) -> None:
     _, record = read(encode_spec(reminder, step))
-    assert Reminder(spec_of(record["spec"]), record["occurrence"], record["due"]) == reminder
+    paused = None if record["paused"] is None else PauseInForce(**record["paused"])
+    spec = spec_of(record["spec"])
+    moving = record["occurrence"], record["due"], paused, record["wake"]
+    assert Reminder(spec, *moving) == reminder
+
+
+@given(reminders, steps)
+def test_fastavro_reads_the_same_progress(reminder: Reminder, step: int) -> None:
+    _, record = read(encode_progress(reminder, step))
+    paused = None if record["paused"] is None else PauseInForce(**record["paused"])
+    read_back = (record["version"], record["occurrence"], record["due"], paused, record["wake"])
+    moving = reminder.occurrence, reminder.due, reminder.paused, reminder.wake
+    assert read_back == (reminder.spec.version, *moving)
 
 
 @given(st.one_of(st.binary(max_size=40), mutated(written)), mutated(written))

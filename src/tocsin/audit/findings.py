@@ -33,6 +33,8 @@ class Kind(StrEnum):
     EARLY = "early"
     #: The same occurrence fired again.
     DUPLICATE_FIRE = "duplicate_fire"
+    #: A fire by the clock of what was paused.
+    FIRE_PAUSED = "fire_paused"
     #: A fire of what had been cancelled, replaced, moved, destroyed or done.
     FIRE_AFTER_END = "fire_after_end"
     #: An event about a version that was never armed.

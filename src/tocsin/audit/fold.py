@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from tocsin.core.events import Armed, Destroyed, Event, Moved
+from tocsin.core.events import Armed, Destroyed, Event, Fired, Kind, Moved, Paused, Resumed
 from tocsin.core.evolve import evolve
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.values import EpochMs, Offset, Version
@@ -28,6 +28,14 @@ class Entry(Struct, frozen=True):
     whole: bool = True
     #: Anchor and period are known.
     timed: bool = True
+    #: Whether it is paused is known.
+    posed: bool = True
+
+
+def _tells_pause(event: Event) -> bool:
+    """Return whether one knows after `event` whether the reminder is paused."""
+    by_clock = isinstance(event, Fired) and event.kind is Kind.SCHEDULED
+    return by_clock or isinstance(event, Armed | Paused | Resumed)
 
 
 def _unknown(_actor: str, _name: str) -> Spec | None:
@@ -95,6 +103,7 @@ class Fold:
             step,
             whole=isinstance(event, Armed) or (before is not None and before.whole),
             timed=isinstance(event, Armed | Moved) or (before is not None and before.timed),
+            posed=_tells_pause(event) or (before is not None and before.posed),
         )
 
     # --- where retention cut the log
@@ -130,7 +139,8 @@ class Fold:
             traceparent=None,
         )
         told = known is not None
-        entry = Entry(Reminder(spec, occurrence, due), STEP_UNKNOWN, whole=told, timed=told)
+        reminder = Reminder(spec, occurrence, due)
+        entry = Entry(reminder, STEP_UNKNOWN, whole=told, timed=told, posed=False)
         self._adopted.add((actor, name))
         self._live.setdefault(actor, {})[name] = entry
         return entry

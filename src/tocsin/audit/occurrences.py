@@ -13,24 +13,33 @@ from msgspec import Struct
 from tocsin.audit.findings import Findings, Kind, Place
 from tocsin.audit.fold import Entry, Fold
 from tocsin.codec.events import Stamp
+from tocsin.core.commands import Cancel
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
     Undeliverable,
 )
 from tocsin.core.events import Kind as FireKind
-from tocsin.core.reminder import Reminder
+from tocsin.core.naming import is_meant
+from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.time_text import INSTANT_MS_MAX
-from tocsin.core.values import EpochMs, Version
+from tocsin.core.values import EpochMs, Offset, Version
 
 #: Ended versions that are remembered.
 ENDED_MAX = 10_000
@@ -45,21 +54,6 @@ class _End(Struct, frozen=True):
     #: The last occurrence that went out; None: none did, at the end.
     fired: int | None
     how: str
-
-
-def name_of(event: Event) -> str | None:
-    """Return the reminder that `event` is about."""
-    match event:
-        case Armed(spec=spec):
-            return spec.reminder
-        case Undeliverable(fired=fired):
-            return fired.reminder
-        case Fired() | Moved() | Cancelled() | NothingCancelled() | Refused():
-            return event.reminder
-        case Destroyed() | CommandsLost():
-            return None
-        case _:
-            assert_never(event)
 
 
 class Occurrences:
@@ -84,16 +78,29 @@ class Occurrences:
             case Undeliverable(fired=fired):
                 fault = event.error.startswith(FAULT)
                 before = self._fire(place, actor, before, fired, stamp.step, may_end=fault)
+            case Skipped() | Expired():
+                before = self._pass_over(place, actor, before, event, stamp)
+            case Completed():
+                self._complete(place, actor, before, event)
+                return None
             case Armed():
                 self._arm(place, actor, before, event, stamp)
             case Moved():
                 before = self._move(place, actor, before, event, stamp)
             case Cancelled():
                 before = self._cancel(place, actor, before, event)
+            case Paused() | Resumed():
+                before = self._pause(place, actor, before, event)
+            case NothingResumed():
+                self._nothing_resumed(place, actor, before)
+                return None
             case Destroyed():
                 self._destroy(place, actor, event)
+            case Kept():
+                self._keep(place, actor, before, event)
+                return None
             case NothingCancelled():
-                self._nothing(place, actor, before)
+                self._nothing(place, actor, before, event)
                 return None
             case Refused():
                 self._refuse(place, before, event)
@@ -181,6 +188,9 @@ class Occurrences:
     def _scheduled(self, place: Place, before: Entry, fired: Fired, *, may_end: bool) -> bool:
         """Check a fire by the clock; return whether the fold can follow it."""
         reminder = before.reminder
+        if before.posed and reminder.paused is not None:
+            text = f"version {fired.version} fired although it is paused"
+            self._add(Kind.FIRE_PAUSED, place, text)
         first, last = fired.occurrence - fired.missed, fired.occurrence
         if last < reminder.occurrence:
             text = f"occurrence {last} of version {fired.version} fired again"
@@ -193,14 +203,75 @@ class Occurrences:
             text = f"occurrences {reminder.occurrence} to {first - 1} are in no event"
             self._add(Kind.TILING, place, text)
         self._check_grid(place, before, fired, first)
+        if reminder.wake is not None and fired.fired < reminder.wake:
+            text = f"fired at {fired.fired}, before it woke at {reminder.wake}"
+            self._add(Kind.EARLY, place, text)
         if before.timed and not (may_end and fired.next_occurrence is None):
-            self._check_follows(place, fired, _slot_after(reminder, fired))
+            self._check_follows(place, fired, _slot_after(reminder.spec, last, fired.due))
+        self._check_wake(place, before, fired)
         return True
 
+    def _pass_over(
+        self,
+        place: Place,
+        actor: str,
+        before: Entry | None,
+        event: Skipped | Expired,
+        stamp: Stamp,
+    ) -> Entry | None:
+        """Check that the slots that do not go out begin with the open one, and what follows."""
+        opened = Ended(version=event.version, occurrence=event.first, due=event.first_due)
+        before = self._check_ended(place, actor, event.reminder, before, opened)
+        if before is None or event.version != before.reminder.spec.version:
+            return None
+        reminder, spec = before.reminder, before.reminder.spec
+        if event.last < event.first:
+            self._add(Kind.TILING, place, f"slots {event.first} to {event.last} are none")
+            return None
+        if before.timed:
+            due = spec.anchor + event.last * (spec.every or 0)
+            if event.last_due != due:
+                text = f"occurrence {event.last} is said to be due at {event.last_due}, it is {due}"
+                self._add(Kind.GRID, place, text)
+            self._check_follows(place, event, _slot_after(spec, event.last, event.last_due))
+        self._check_wake(place, before, event)
+        if stamp.command is None:
+            self._check_due_order(place, reminder, stamp.step)
+        if event.next_occurrence is None:
+            self._remember(actor, event.reminder, event.version, None, "was done")
+        return before
+
+    def _complete(self, place: Place, actor: str, before: Entry | None, event: Completed) -> None:
+        """Check that a schedule that came to its end had come to it."""
+        end = self._ended.get((actor, event.reminder))
+        if before is not None:
+            text = f"completed, but {_said(before.reminder)} is open"
+            self._add(Kind.CONTRADICTION, place, text)
+        elif end is not None and end.version != event.version:
+            text = f"version {event.version} completed, but version {end.version} was the last"
+            self._add(Kind.CONTRADICTION, place, text)
+
+    def _check_wake(self, place: Place, before: Entry, event: Fired | Skipped | Expired) -> None:
+        """Check that jitter delays the next slot by no more than was asked."""
+        due, wake = event.next_due, event.next_wake
+        if not before.timed or wake is None:
+            return
+        options = before.reminder.spec.options
+        longest = 0 if options is None else options.jitter
+        if due is None or not due <= wake <= due + longest:
+            text = f"it goes out at {wake}, due at {due}, with a jitter of {longest} ms"
+            self._add(Kind.GRID, place, text)
+
     def _check_due_order(self, place: Place, reminder: Reminder, step: int) -> None:
-        """Check that, within a step, what was due first fired first, then what was armed first."""
-        due, version = max(reminder.due, 0), reminder.spec.version
+        """Check that, within a step, what woke first fired first, then what was armed first.
+
+        What one look at a reminder brought counts once.
+        """
+        woke = reminder.due if reminder.wake is None else reminder.wake
+        due, version = max(woke, 0), reminder.spec.version
         last = self._last_due
+        if (last[0], last[2]) == (step, version):
+            return
         if last[0] == step and (due, version) < last[1:]:
             text = f"due at {due}, version {version}, it fired after what was due at {last[1]}"
             self._add(Kind.ORDER, place, f"{text}, version {last[2]}")
@@ -225,9 +296,12 @@ class Occurrences:
             self._add(Kind.GRID, place, f"{text}, it is {missed_due}")
 
     def _check_follows(
-        self, place: Place, fired: Fired, follows: tuple[int | None, EpochMs | None]
+        self,
+        place: Place,
+        event: Fired | Skipped | Expired,
+        follows: tuple[int | None, EpochMs | None],
     ) -> None:
-        told = (fired.next_occurrence, fired.next_due)
+        told = (event.next_occurrence, event.next_due)
         if told != follows:
             text = f"occurrence {told[0]} at {told[1]} is said to come next, it is {follows[0]}"
             self._add(Kind.NEXT_OCCURRENCE, place, f"{text} at {follows[1]}")
@@ -276,6 +350,26 @@ class Occurrences:
         self._remember(actor, cancelled.reminder, cancelled.version, None, "was cancelled")
         return before
 
+    def _pause(
+        self, place: Place, actor: str, before: Entry | None, event: Paused | Resumed
+    ) -> Entry | None:
+        opened = Ended(version=event.version, occurrence=event.occurrence, due=event.due)
+        before = self._check_ended(place, actor, event.reminder, before, opened)
+        if before is not None and before.posed:
+            paused = before.reminder.paused
+            since = None if paused is None else paused.since
+            if since != event.since and (since is not None or isinstance(event, Resumed)):
+                text = f"paused since {event.since}, by the events before since {since}"
+                self._add(Kind.CONTRADICTION, place, text)
+        return before
+
+    def _nothing_resumed(self, place: Place, actor: str, before: Entry | None) -> None:
+        live = self._fold.of_actor(actor)
+        if place.reminder is not None:
+            live = [] if before is None else [before]
+        if any(entry.posed and entry.reminder.paused is not None for entry in live):
+            self._add(Kind.CONTRADICTION, place, "a resume found nothing paused, but something is")
+
     def _destroy(self, place: Place, actor: str, event: Destroyed) -> None:
         live = self._fold.of_actor(actor)
         unmet = self._fold.cut and event.reminders > len(live)
@@ -286,10 +380,30 @@ class Occurrences:
             spec = entry.reminder.spec
             self._remember(actor, spec.reminder, spec.version, None, "was destroyed")
 
-    def _nothing(self, place: Place, actor: str, before: Entry | None) -> None:
+    def _keep(self, place: Place, actor: str, before: Entry | None, kept: Kept) -> None:
+        """Check that a condition was held against what is armed."""
+        armed = Ended(version=kept.version, occurrence=kept.occurrence, due=kept.due)
+        if before is None and self._fold.may_be_older(actor, kept.reminder, kept.version):
+            self._fold.adopt(actor, kept.reminder, kept.version, kept.occurrence, kept.due)
+        elif before is None or armed != _open(before.reminder):
+            said = "nothing is" if before is None else _said(before.reminder)
+            text = f"kept as if occurrence {kept.occurrence} of version {kept.version}, due at "
+            self._add(Kind.CONTRADICTION, place, f"{text}{kept.due}, were armed: {said}")
+
+    def _nothing(
+        self, place: Place, actor: str, before: Entry | None, event: NothingCancelled
+    ) -> None:
         armed = [before] if before is not None else []
         if place.reminder is None:
-            armed = self._fold.of_actor(actor)
+            asked = Cancel(
+                offset=Offset(0),
+                appended=None,
+                operation=event.operation,
+                prefix=event.prefix,
+                raw=event.raw,
+            )
+            live = self._fold.of_actor(actor)
+            armed = [entry for entry in live if is_meant(entry.reminder.spec.reminder, asked)]
         if armed:
             text = f"a cancel found nothing, but {_said(armed[0].reminder)} is armed"
             self._add(Kind.CONTRADICTION, place, text)
@@ -312,11 +426,7 @@ class Occurrences:
             self._add(Kind.UNARMED, place, text)
             return None
         reminder = before.reminder
-        if (ended.version, ended.occurrence, ended.due) != (
-            reminder.spec.version,
-            reminder.occurrence,
-            reminder.due,
-        ):
+        if ended != _open(reminder):
             text = f"it ends occurrence {ended.occurrence} of version {ended.version}, due at "
             self._add(Kind.TILING, place, f"{text}{ended.due}; open is {_said(reminder)}")
         return before
@@ -338,11 +448,20 @@ class Occurrences:
         self._findings.add(kind, place, text)
 
 
-def _slot_after(reminder: Reminder, fired: Fired) -> tuple[int | None, EpochMs | None]:
-    every = reminder.spec.every
-    if every is None or fired.due + every > INSTANT_MS_MAX:
+def _slot_after(spec: Spec, occurrence: int, due: EpochMs) -> tuple[int | None, EpochMs | None]:
+    if spec.every is None:
         return None, None
-    return fired.occurrence + 1, EpochMs(fired.due + every)
+    end, count = INSTANT_MS_MAX, None
+    if spec.options is not None:
+        end = min(end, INSTANT_MS_MAX if spec.options.until is None else spec.options.until)
+        count = spec.options.occurrences
+    if due + spec.every > end or (count is not None and occurrence + 1 >= count):
+        return None, None
+    return occurrence + 1, EpochMs(due + spec.every)
+
+
+def _open(reminder: Reminder) -> Ended:
+    return Ended(version=reminder.spec.version, occurrence=reminder.occurrence, due=reminder.due)
 
 
 def _said(reminder: Reminder) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tocsin.audit.findings import Findings, Kind, Place
 from tocsin.audit.fold import STEP_UNKNOWN, Entry, Fold
 from tocsin.codec.errors import Undecodable
-from tocsin.codec.keys import PROGRESS, SPEC, STEP_KEY, due_key, parse_key, record_key
+from tocsin.codec.keys import NO_WAKE, PROGRESS, SPEC, STEP_KEY, due_key, parse_key, record_key
 from tocsin.codec.state import (
     StepRecord,
     decode_reminder,
@@ -134,7 +134,8 @@ class Snapshot:
 
     def _check_due_key(self, place: Place, stored: Reminder, newest: bytes) -> None:
         due = next_due(stored)
-        if due is not None and due_key_of(newest) != due_key(due, stored.spec.version):
+        expected = due_key(NO_WAKE if due is None else due, stored.spec.version)
+        if due_key_of(newest) != expected:
             text = f"its due key {due_key_of(newest).hex()} is not that of {_said(stored)}"
             self._findings.add(Kind.STATE_DIFFERS, place, text)
 
@@ -152,9 +153,13 @@ def _fields(stored: Reminder, entry: Entry) -> Iterable[tuple[str, object, objec
     folded = entry.reminder
     yield "occurrence", stored.occurrence, folded.occurrence
     yield "due", stored.due, folded.due
+    if entry.timed:
+        yield "wake", stored.wake, folded.wake
+    if entry.posed:
+        yield "paused", stored.paused, folded.paused
     known = {"reminder", "version"}
     if entry.timed:
-        known |= {"anchor", "every"}
+        known |= {"anchor", "every", "after", "at"}
     for field in folded.spec.__struct_fields__:
         if entry.whole or field in known:
             yield field, getattr(stored.spec, field), getattr(folded.spec, field)

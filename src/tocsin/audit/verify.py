@@ -11,7 +11,7 @@ from msgspec import Struct
 from tocsin.audit.deliveries import DeliveryLogs, DeliveryMatch
 from tocsin.audit.findings import Finding, Findings, Kind, Place
 from tocsin.audit.fold import Fold
-from tocsin.audit.occurrences import Occurrences, name_of
+from tocsin.audit.occurrences import Occurrences
 from tocsin.audit.sequence import CommandLog, Sequence
 from tocsin.audit.snapshot import Snapshot
 from tocsin.codec.errors import Undecodable
@@ -22,6 +22,7 @@ from tocsin.core.events import (
     Fired,
     Refused,
     Undeliverable,
+    name_of,
 )
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs

@@ -15,16 +15,23 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
     Undeliverable,
 )
-from tocsin.core.reminder import Spec
+from tocsin.core.reminder import Options, Spec
 from tocsin.core.values import Header
 
 Document = dict[str, Any]
@@ -114,6 +121,7 @@ def body_document(event: Event) -> Document:
             return {
                 **spec_document(spec),
                 "previous": None if previous is None else _ended(previous),
+                "wake": event.wake,
                 "replaced": replaced,
             }
         case Moved():
@@ -123,6 +131,15 @@ def body_document(event: Event) -> Document:
                 "due": event.anchor,
                 "every": event.every,
                 "previous": _ended(event.previous),
+                "wake": event.wake,
+            }
+        case Kept():
+            return {
+                "reminder": event.reminder,
+                "version": event.version,
+                "occurrence": event.occurrence,
+                "due": event.due,
+                "reason": event.reason,
             }
         case Cancelled():
             return {
@@ -131,8 +148,35 @@ def body_document(event: Event) -> Document:
                 "occurrence": event.occurrence,
                 "due": event.due,
             }
-        case NothingCancelled():
+        case Skipped():
+            return {**_slots(event), "reason": event.reason, **_next(event)}
+        case Expired():
+            return {**_slots(event), "ttl": event.ttl, **_next(event)}
+        case Completed():
+            return {
+                "reminder": event.reminder,
+                "version": event.version,
+                "occurrences": event.occurrences,
+                "reason": event.reason,
+            }
+        case Paused() | Resumed():
+            return {
+                "reminder": event.reminder,
+                "version": event.version,
+                "occurrence": event.occurrence,
+                "due": event.due,
+                "paused_since": event.since,
+                "note": event.note,
+            }
+        case NothingResumed():
             return {"reminder": event.reminder}
+        case NothingCancelled():
+            return {
+                "reminder": event.reminder,
+                "operation": event.operation,
+                "prefix": event.prefix,
+                "raw": event.raw,
+            }
         case Fired():
             return _fired(event)
         case Undeliverable():
@@ -166,6 +210,21 @@ def spec_document(spec: Spec) -> Document:
         "headers": header_fields(spec.headers),
         "to": spec.to,
         "traceparent": spec.traceparent,
+        **options_document(spec.options),
+    }
+
+
+def options_document(options: Options | None) -> Document:
+    """Return the options that were asked for; without any, nothing."""
+    if options is None:
+        return {}
+    return {
+        "missed": options.missed,
+        "catch_up": options.catch_up,
+        "ttl": options.ttl,
+        "until": options.until,
+        "occurrences": options.occurrences,
+        "jitter": options.jitter,
     }
 
 
@@ -235,7 +294,27 @@ def _fired(fired: Fired) -> Document:
         "missed_due": fired.missed_due,
         "next_occurrence": fired.next_occurrence,
         "next_due": fired.next_due,
+        "next_wake": fired.next_wake,
         "next_command": fired.next_command,
+    }
+
+
+def _slots(event: Skipped | Expired) -> Document:
+    return {
+        "reminder": event.reminder,
+        "version": event.version,
+        "first": event.first,
+        "last": event.last,
+        "first_due": event.first_due,
+        "last_due": event.last_due,
+    }
+
+
+def _next(event: Skipped | Expired) -> Document:
+    return {
+        "next_occurrence": event.next_occurrence,
+        "next_due": event.next_due,
+        "next_wake": event.next_wake,
     }
 
 

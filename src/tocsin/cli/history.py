@@ -86,13 +86,6 @@ def _scan(
 
 
 def _about(one: "LoggedEvent") -> str | None:
-    from tocsin.core.events import Armed, Undeliverable
+    from tocsin.core.events import name_of
 
-    match one.event:
-        case Armed(spec=spec):
-            return spec.reminder
-        case Undeliverable(fired=fired):
-            return fired.reminder
-        case event:
-            about: str | None = getattr(event, "reminder", None)
-            return about
+    return name_of(one.event)

@@ -41,7 +41,8 @@ def list_reminders(
             run.output.emit(_listed(one))
     elif found:
         run.output.table(
-            ("reminder", "due", "every", "occurrence", "version"), [_row(one)[1:] for one in found]
+            ("reminder", "due", "every", "occurrence", "version", "paused"),
+            [(*_row(one)[1:], _paused(one)) for one in found],
         )
     else:
         run.output.note("nothing is armed")
@@ -58,9 +59,9 @@ def show(
 
       tocsin show order/4711 pay
     """
-    from tocsin.cli.documents import header_fields, payload_fields
+    from tocsin.cli.documents import header_fields, options_document, payload_fields
     from tocsin.cli.safe import safe
-    from tocsin.cli.sentences import duration, instant, preview
+    from tocsin.cli.sentences import duration, instant, option, preview
 
     run = session(ctx)
     whose, wanted = run.name(actor), run.name(name)
@@ -90,6 +91,15 @@ def show(
         ("content type", safe(found.content_type or "–")),
         ("to", safe(found.to or "–")),
     ]
+    if found.wake is not None:
+        rows.append(("goes out", instant(found.wake)))
+    rows += [
+        (name.replace("_", "-"), option(name, value))
+        for name, value in options_document(found.options).items()
+        if value is not None
+    ]
+    if found.paused_since is not None:
+        rows.append(("paused", _paused(found)))
     if found.traceparent is not None:
         rows.append(("traceparent", safe(found.traceparent)))
     for header in header_fields(found.headers):
@@ -140,6 +150,16 @@ def _row(one: "Listed") -> tuple[str, ...]:
     )
 
 
+def _paused(one: "Listed") -> str:
+    from tocsin.cli.safe import safe
+    from tocsin.cli.sentences import instant
+
+    if one.paused_since is None:
+        return "–"
+    note = "" if one.note is None else f" ({safe(one.note)})"
+    return f"since {instant(one.paused_since)}{note}"
+
+
 def _listed(one: "Listed") -> dict[str, Any]:
     return {
         "actor": one.actor,
@@ -148,17 +168,21 @@ def _listed(one: "Listed") -> dict[str, Any]:
         "due": one.due,
         "every": one.every,
         "occurrence": one.occurrence,
+        "paused_since": one.paused_since,
+        "note": one.note,
         "content_type": one.content_type,
         "to": one.to,
     }
 
 
 def _detail(one: "Detail") -> dict[str, Any]:
-    from tocsin.cli.documents import header_fields, payload_fields
+    from tocsin.cli.documents import header_fields, options_document, payload_fields
 
     return {
         **_listed(one),
         "first_due": one.anchor,
+        "wake": one.wake,
+        **options_document(one.options),
         **payload_fields(one.payload, one.content_type),
         "headers": header_fields(one.headers),
         "traceparent": one.traceparent,

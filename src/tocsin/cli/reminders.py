@@ -1,4 +1,4 @@
-"""arm, move, cancel, fire, destroy: each waits for the engine's answer and shows it."""
+"""arm, move, cancel, fire, pause, resume, destroy: each waits for the answer and shows it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tocsin.client import Answer, Client, Handle
 
 _WHEN = "When"
+_LATE = "When it is late"
 _WHAT = "What"
 _CONDITIONS = "Conditions"
 _ANSWER = "Answer"
@@ -80,6 +81,8 @@ def register(app: typer.Typer) -> None:
     app.command()(move)
     app.command()(cancel)
     app.command()(fire)
+    app.command()(pause)
+    app.command()(resume)
     app.command()(destroy)
 
 
@@ -91,6 +94,44 @@ def arm(  # noqa: PLR0913  one parameter for each option
     after: In = None,
     at: At = None,
     every: Every = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INSTANT", help="The last instant of the schedule.", rich_help_panel=_WHEN
+        ),
+    ] = None,
+    occurrences: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="The schedule ends after so many.", rich_help_panel=_WHEN
+        ),
+    ] = None,
+    jitter: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Spread fires over so long.", rich_help_panel=_WHEN),
+    ] = None,
+    missed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY",
+            help="What goes out of slots that were missed: latest, all or skip.",
+            rich_help_panel=_LATE,
+        ),
+    ] = None,
+    catch_up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="How far back that policy looks.", rich_help_panel=_LATE
+        ),
+    ] = None,
+    ttl: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="What is later than that is not fired.",
+            rich_help_panel=_LATE,
+        ),
+    ] = None,
     payload: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +174,22 @@ def arm(  # noqa: PLR0913  one parameter for each option
         ),
     ] = False,
     if_version: IfVersion = None,
+    if_earlier: Annotated[
+        bool,
+        typer.Option(
+            "--if-earlier",
+            help="Only if the new due is earlier than the armed one: one alarm for a queue.",
+            rich_help_panel=_CONDITIONS,
+        ),
+    ] = False,
+    if_changed: Annotated[
+        bool,
+        typer.Option(
+            "--if-changed",
+            help="Only if schedule, payload or options differ: for start-up code.",
+            rich_help_panel=_CONDITIONS,
+        ),
+    ] = False,
     no_wait: NoWait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
@@ -147,6 +204,8 @@ def arm(  # noqa: PLR0913  one parameter for each option
       tocsin arm order/4711 pay:second --at 2027-03-01T09:00+01:00 --json-payload @notice.json
 
       tocsin arm sensor/7 poll --every 15m --if-absent
+
+      tocsin arm sensor/7 report --every 1d --missed skip --jitter 10m
     """
     run = session(ctx)
     payload_given, type_given = _payload(payload, json_payload)
@@ -154,12 +213,20 @@ def arm(  # noqa: PLR0913  one parameter for each option
         "after": after,
         "at": at,
         "every": every,
+        "until": until,
+        "occurrences": occurrences,
+        "jitter": jitter,
+        "missed": missed,
+        "catch_up": catch_up,
+        "ttl": ttl,
         "payload": payload_given,
         "content_type": content_type if content_type is not None else type_given,
         "headers": [_header(text) for text in header or []],
         "to": to,
         "if_absent": if_absent,
         "if_version": if_version,
+        "if_earlier": if_earlier,
+        "if_changed": if_changed,
     }
     _ask(
         run,
@@ -204,32 +271,49 @@ def move(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def cancel(
+def cancel(  # noqa: PLR0913  one parameter for each option
     ctx: typer.Context,
     actor: Actor,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
     *,
+    operation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="All of this operation, with and without a key."),
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="All under it: names that go on at a `:` or `/`."),
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="With --prefix: whatever begins with these letters.")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="All reminders of the actor.")] = False,
     if_version: IfVersion = None,
     no_wait: NoWait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Disarm a reminder, or all of an actor. It is no error when nothing is armed.
+    """Disarm a reminder, or several of an actor. It is no error when nothing is armed.
 
     For example:
 
       tocsin cancel order/4711 pay
 
+      tocsin cancel order/4711 --operation pay
+
       tocsin cancel order/4711 --all
     """
-    if everything == (name is not None):
-        raise typer.BadParameter("give a NAME, or --all for every reminder of the actor")
+    given = (name is not None, operation is not None, prefix is not None, everything)
+    if sum(given) != 1:
+        raise typer.BadParameter("give one of NAME, --operation, --prefix, --all")
     run = session(ctx)
     _ask(
         run,
         lambda client, wait: client.cancel(
             run.name(actor),
             None if name is None else run.name(name),
+            operation=None if operation is None else run.name(operation),
+            prefix=None if prefix is None else run.name(prefix),
+            raw=raw,
             all=everything,
             if_version=if_version,
             wait=wait,
@@ -256,6 +340,78 @@ def fire(
     _ask(
         run,
         lambda client, wait: client.fire(run.name(actor), run.name(name), wait=wait),
+        _wait(no_wait, timeout),
+    )
+
+
+def pause(
+    ctx: typer.Context,
+    actor: Actor,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Each reminder that the actor has now.")
+    ] = False,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why; shown by ls and history.")
+    ] = None,
+    no_wait: NoWait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Let a reminder rest, or all of an actor: it has no due until it is resumed.
+
+    For example:
+
+      tocsin pause sensor/7 poll --note 'being repaired'
+
+      tocsin pause sensor/7 --all
+    """
+    if everything == (name is not None):
+        raise typer.BadParameter("give a NAME, or --all for every reminder of the actor")
+    run = session(ctx)
+    _ask(
+        run,
+        lambda client, wait: client.pause(
+            run.name(actor),
+            None if name is None else run.name(name),
+            all=everything,
+            note=note,
+            wait=wait,
+        ),
+        _wait(no_wait, timeout),
+    )
+
+
+def resume(
+    ctx: typer.Context,
+    actor: Actor,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its exact name.")] = None,
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Each paused reminder of the actor.")
+    ] = False,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown by history.")] = None,
+    no_wait: NoWait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """End a pause. What went by meanwhile is for the missed policy to decide.
+
+    For example:
+
+      tocsin resume sensor/7 poll
+    """
+    if everything == (name is not None):
+        raise typer.BadParameter("give a NAME, or --all for every reminder of the actor")
+    run = session(ctx)
+    _ask(
+        run,
+        lambda client, wait: client.resume(
+            run.name(actor),
+            None if name is None else run.name(name),
+            all=everything,
+            note=note,
+            wait=wait,
+        ),
         _wait(no_wait, timeout),
     )
 

@@ -10,15 +10,26 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Event,
+    Expired,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    PassedOver,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
+    Unchanged,
     Undeliverable,
 )
+from tocsin.core.reminder import Missed, Options
 from tocsin.core.time_text import TimeTextError, format_duration, format_instant
 from tocsin.core.values import DurationMs
 
@@ -32,7 +43,7 @@ def sentence(event: Event) -> str:
             said = (
                 f"armed {safe(spec.reminder)}, version {spec.version}, due {instant(spec.anchor)}"
             )
-            said += _every(spec.every)
+            said += _every(spec.every) + _options(spec.options)
             if previous is not None:
                 word = "replaces" if replaced else "again, as"
                 said += f"; {word} version {previous.version}, due {instant(previous.due)}"
@@ -48,9 +59,37 @@ def sentence(event: Event) -> str:
                 f"cancelled {safe(event.reminder)}, version {event.version}, occurrence"
                 f" {event.occurrence}, due {instant(event.due)}"
             )
-        case NothingCancelled(reminder=name):
-            what = "the actor has no reminder" if name is None else f"{safe(name)} is not armed"
-            return f"nothing to cancel: {what}"
+        case Kept():
+            return (
+                f"kept {safe(event.reminder)}, version {event.version}, due {instant(event.due)}:"
+                f" {_UNCHANGED[event.reason]}"
+            )
+        case Skipped():
+            return f"skipped {_slots(event)}: {_PASSED_OVER[event.reason]}{_next(event)}"
+        case Expired():
+            return f"expired {_slots(event)}: not fired within {duration(event.ttl)}{_next(event)}"
+        case Completed():
+            return (
+                f"completed {safe(event.reminder)}, version {event.version}, after"
+                f" {event.occurrences} occurrences: {_COMPLETION[event.reason]}"
+            )
+        case Paused():
+            return (
+                f"paused {safe(event.reminder)}, version {event.version}, since"
+                f" {instant(event.since)}{_note(event.note)}; occurrence {event.occurrence}, due"
+                f" {instant(event.due)}, waits"
+            )
+        case Resumed():
+            return (
+                f"resumed {safe(event.reminder)}, version {event.version}, paused since"
+                f" {instant(event.since)}{_note(event.note)}; occurrence {event.occurrence}, due"
+                f" {instant(event.due)}"
+            )
+        case NothingResumed(reminder=name):
+            what = "the actor has nothing paused" if name is None else f"{safe(name)} is awake"
+            return f"nothing to resume: {what}"
+        case NothingCancelled():
+            return f"nothing to cancel: {_nothing(event)}"
         case Fired():
             return _fired(event)
         case Undeliverable(fired=fired, target=target, error=error):
@@ -68,6 +107,73 @@ def sentence(event: Event) -> str:
             return f"commands {event.first} to {event.last} were lost before they could be read"
         case _:
             assert_never(event)
+
+
+_UNCHANGED = {
+    Unchanged.SAME: "schedule, payload and options are the same",
+    Unchanged.NOT_EARLIER: "the new due is not earlier",
+}
+
+
+_PASSED_OVER = {
+    PassedOver.CATCH_UP: "further back than the catch-up window",
+    PassedOver.POLICY: "the missed policy is skip",
+}
+_COMPLETION = {
+    Completion.UNTIL: "the next one lies after its last instant",
+    Completion.OCCURRENCES: "that is as many as were asked for",
+    Completion.TIME: "the next one lies after the year 9999",
+}
+
+
+def _slots(event: Skipped | Expired) -> str:
+    said = f"{safe(event.reminder)}, version {event.version}, "
+    if event.first == event.last:
+        return said + f"occurrence {event.first}, due {instant(event.first_due)}"
+    return said + (
+        f"occurrences {event.first} to {event.last}, due {instant(event.first_due)} to"
+        f" {instant(event.last_due)}"
+    )
+
+
+def _next(event: Fired | Skipped | Expired) -> str:
+    if event.next_due is None:
+        return "; done"
+    due = event.next_due if event.next_wake is None else event.next_wake
+    return f"; next {instant(due)}"
+
+
+def _options(options: Options | None) -> str:
+    if options is None:
+        return ""
+    asked = [f"missed {options.missed}"] if options.missed is not Missed.LATEST else []
+    for word, length in (
+        ("catch-up", options.catch_up),
+        ("ttl", options.ttl),
+        ("jitter", options.jitter or None),
+    ):
+        if length is not None:
+            asked.append(f"{word} {duration(length)}")
+    if options.until is not None:
+        asked.append(f"until {instant(options.until)}")
+    if options.occurrences is not None:
+        asked.append(f"{options.occurrences} occurrences")
+    return "".join(f", {word}" for word in asked)
+
+
+def _nothing(event: NothingCancelled) -> str:
+    if event.reminder is not None:
+        return f"{safe(event.reminder)} is not armed"
+    if event.operation is not None:
+        return f"the actor has no reminder of operation {safe(event.operation)}"
+    if event.prefix is not None:
+        word = "that begins with" if event.raw else "under"
+        return f"the actor has no reminder {word} {safe(event.prefix)}"
+    return "the actor has no reminder"
+
+
+def _note(note: str | None) -> str:
+    return "" if note is None else f" ({safe(note)})"
 
 
 def instant(ms: int | None) -> str:
@@ -88,6 +194,16 @@ def duration(ms: int | None) -> str:
         return format_duration(ms)
     except TimeTextError:
         return f"{ms} ms"
+
+
+def option(name: str, value: str | int) -> str:
+    """Return an option of `documents.options_document`."""
+    if name == "until" and isinstance(value, int):
+        return instant(value)
+    return duration(value) if name in _LENGTHS and isinstance(value, int) else str(value)
+
+
+_LENGTHS = frozenset({"catch_up", "ttl", "jitter"})
 
 
 def lateness(ms: int) -> str:
@@ -115,7 +231,7 @@ def _fired(fired: Fired) -> str:
         )
     if fired.missed:
         said += f"; {fired.missed} missed since {instant(fired.missed_due)}"
-    return said + ("; done" if fired.next_due is None else f"; next {instant(fired.next_due)}")
+    return said + _next(fired)
 
 
 def event_line(logged: LoggedEvent) -> str:

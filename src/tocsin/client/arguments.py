@@ -10,7 +10,16 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.limits import Limits
 from tocsin.core.rules import check_actor
@@ -50,6 +59,18 @@ class MoveOptions(TypedDict, total=False):
 class ArmOptions(MoveOptions, total=False):
     """All that a reminder can have."""
 
+    #: Last instant of the schedule.
+    until: Instant | None
+    #: The schedule ends after so many.
+    occurrences: int | None
+    #: Longest delay of a fire after its due, the same for the same delivery.
+    jitter: Duration | None
+    #: What goes out of slots that were missed: `latest` (the default), `all` or `skip`.
+    missed: str | None
+    #: How far back that policy looks.
+    catch_up: Duration | None
+    #: What is later than that is not fired.
+    ttl: Duration | None
     #: Bytes as they are, text as UTF-8, all else as compact JSON with its content type.
     #: None is an empty payload.
     payload: Any
@@ -59,6 +80,10 @@ class ArmOptions(MoveOptions, total=False):
     to: str | None
     #: Only while nothing is armed under the name.
     if_absent: bool
+    #: Only if the new due is earlier than the armed one: one alarm for a whole queue.
+    if_earlier: bool
+    #: Only if schedule, payload or options differ from what is armed: for start-up code.
+    if_changed: bool
     #: W3C trace context that goes along with each delivery.
     traceparent: str | None
 
@@ -71,7 +96,7 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
         offset=_NOWHERE,
         appended=None,
         reminder=text_of("reminder", reminder),
-        at=_optional_instant(options.get("at")),
+        at=_optional_instant("at", options.get("at")),
         after=_optional_duration("after", options.get("after")),
         every=_optional_duration("every", options.get("every")),
         payload=payload,
@@ -80,6 +105,14 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
         to=_optional_text("to", options.get("to")),
         if_absent=bool(options.get("if_absent", False)),
         if_version=_version(options.get("if_version")),
+        if_earlier=bool(options.get("if_earlier", False)),
+        if_changed=bool(options.get("if_changed", False)),
+        until=_optional_instant("until", options.get("until")),
+        occurrences=_count("occurrences", options.get("occurrences")),
+        jitter=_optional_duration("jitter", options.get("jitter")),
+        missed=_optional_text("missed", options.get("missed")),
+        catch_up=_optional_duration("catch_up", options.get("catch_up")),
+        ttl=_optional_duration("ttl", options.get("ttl")),
         traceparent=_optional_text("traceparent", options.get("traceparent")),
     )
 
@@ -90,19 +123,30 @@ def move(reminder: str, options: MoveOptions) -> Move:
         offset=_NOWHERE,
         appended=None,
         reminder=text_of("reminder", reminder),
-        at=_optional_instant(options.get("at")),
+        at=_optional_instant("at", options.get("at")),
         after=_optional_duration("after", options.get("after")),
         every=_optional_duration("every", options.get("every")),
         if_version=_version(options.get("if_version")),
     )
 
 
-def cancel(reminder: str | None, *, all_of_actor: bool, if_version: int | None) -> Cancel:
+def cancel(
+    reminder: str | None,
+    *,
+    operation: str | None = None,
+    prefix: str | None = None,
+    raw: bool = False,
+    all_of_actor: bool = False,
+    if_version: int | None = None,
+) -> Cancel:
     """Return the command that cancels."""
     return Cancel(
         offset=_NOWHERE,
         appended=None,
         reminder=_optional_text("reminder", reminder),
+        operation=_optional_text("operation", operation),
+        prefix=_optional_text("prefix", prefix),
+        raw=raw,
         all=all_of_actor,
         if_version=_version(if_version),
     )
@@ -111,6 +155,28 @@ def cancel(reminder: str | None, *, all_of_actor: bool, if_version: int | None) 
 def fire(reminder: str) -> Fire:
     """Return the command that fires by hand."""
     return Fire(offset=_NOWHERE, appended=None, reminder=text_of("reminder", reminder))
+
+
+def pause(reminder: str | None, *, all_of_actor: bool = False, note: str | None = None) -> Pause:
+    """Return the command that pauses."""
+    return Pause(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=_optional_text("reminder", reminder),
+        all=all_of_actor,
+        note=_optional_text("note", note),
+    )
+
+
+def resume(reminder: str | None, *, all_of_actor: bool = False, note: str | None = None) -> Resume:
+    """Return the command that resumes."""
+    return Resume(
+        offset=_NOWHERE,
+        appended=None,
+        reminder=_optional_text("reminder", reminder),
+        all=all_of_actor,
+        note=_optional_text("note", note),
+    )
 
 
 def destroy() -> Destroy:
@@ -210,8 +276,8 @@ def _header_value(name: str, value: str | bytes | None) -> bytes | None:
     return text_of(f"headers[{name!r}]", value).encode()
 
 
-def _optional_instant(value: Instant | None) -> EpochMs | None:
-    return None if value is None else instant_of("at", value)
+def _optional_instant(field: str, value: Instant | None) -> EpochMs | None:
+    return None if value is None else instant_of(field, value)
 
 
 def _optional_duration(field: str, value: Duration | None) -> DurationMs | None:
@@ -230,6 +296,14 @@ def _version(value: object) -> Version | None:
             Reason.INVALID, "if_version", value, "give the version that an arm or move returned"
         )
     return Version(value)
+
+
+def _count(field: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _INT64_MAX:
+        raise Refusal(Reason.INVALID, field, value, "give a whole number, 1 or more")
+    return value
 
 
 def _milliseconds(length: timedelta) -> int:

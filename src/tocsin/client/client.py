@@ -101,6 +101,9 @@ class Client:
         actor: str,
         reminder: str | None = ...,
         *,
+        operation: str | None = ...,
+        prefix: str | None = ...,
+        raw: bool = ...,
         all: bool = ...,
         if_version: int | None = ...,
         wait: Literal[False] = ...,
@@ -111,6 +114,9 @@ class Client:
         actor: str,
         reminder: str | None = ...,
         *,
+        operation: str | None = ...,
+        prefix: str | None = ...,
+        raw: bool = ...,
         all: bool = ...,
         if_version: int | None = ...,
         wait: Wait,
@@ -120,15 +126,29 @@ class Client:
         actor: str,
         reminder: str | None = None,
         *,
+        operation: str | None = None,
+        prefix: str | None = None,
+        raw: bool = False,
         all: bool = False,  # noqa: A002  the name on the wire
         if_version: int | None = None,
         wait: Wait = False,
     ) -> Handle | Answer:
-        """Disarm a reminder by its exact name, or `all` of the actor's. Absent is no error."""
+        """Disarm a reminder by its exact name, or several. Absent is no error.
+
+        Several are those of an `operation`, those under a `prefix` (`raw`: those that begin with
+        it), or `all` of the actor's.
+        """
         return self._ask(
             actor,
             reminder,
-            lambda: arguments.cancel(reminder, all_of_actor=all, if_version=if_version),
+            lambda: arguments.cancel(
+                reminder,
+                operation=operation,
+                prefix=prefix,
+                raw=raw,
+                all_of_actor=all,
+                if_version=if_version,
+            ),
             wait,
         )
 
@@ -139,6 +159,80 @@ class Client:
     def fire(self, actor: str, reminder: str, *, wait: Wait = False) -> Handle | Answer:
         """Deliver an armed reminder now, on top of its schedule; a one-shot is done then."""
         return self._ask(actor, reminder, lambda: arguments.fire(reminder), wait)
+
+    @overload
+    def pause(  # type: ignore[overload-overlap]
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Literal[False] = ...,
+    ) -> Handle: ...
+    @overload
+    def pause(
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Wait,
+    ) -> Answer: ...
+    def pause(
+        self,
+        actor: str,
+        reminder: str | None = None,
+        *,
+        all: bool = False,  # noqa: A002  the name on the wire
+        note: str | None = None,
+        wait: Wait = False,
+    ) -> Handle | Answer:
+        """Let a reminder rest, or `all` that the actor has now: no due until it is resumed."""
+        return self._ask(
+            actor,
+            reminder,
+            lambda: arguments.pause(reminder, all_of_actor=all, note=note),
+            wait,
+        )
+
+    @overload
+    def resume(  # type: ignore[overload-overlap]
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Literal[False] = ...,
+    ) -> Handle: ...
+    @overload
+    def resume(
+        self,
+        actor: str,
+        reminder: str | None = ...,
+        *,
+        all: bool = ...,
+        note: str | None = ...,
+        wait: Wait,
+    ) -> Answer: ...
+    def resume(
+        self,
+        actor: str,
+        reminder: str | None = None,
+        *,
+        all: bool = False,  # noqa: A002  the name on the wire
+        note: str | None = None,
+        wait: Wait = False,
+    ) -> Handle | Answer:
+        """End a pause; the missed policy decides about what went by meanwhile."""
+        return self._ask(
+            actor,
+            reminder,
+            lambda: arguments.resume(reminder, all_of_actor=all, note=note),
+            wait,
+        )
 
     @overload
     def destroy(self, actor: str, *, wait: Literal[False] = ...) -> Handle: ...  # type: ignore[overload-overlap]

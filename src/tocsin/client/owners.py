@@ -12,6 +12,7 @@ from tocsin.client.ports import Web
 from tocsin.client.reading import Readers
 from tocsin.core.errors import Refusal
 from tocsin.core.partitioning import partition_of
+from tocsin.core.reminder import Options
 
 #: Reminders asked for at once; an owner gives no more.
 PAGE_MAX = 1_000
@@ -30,6 +31,9 @@ class Listed(Struct, frozen=True, kw_only=True):
     occurrence: int
     #: Period in milliseconds; None: a one-shot.
     every: int | None = None
+    #: Set while it is paused; `due` is that of the open occurrence, which waits.
+    paused_since: int | None = None
+    note: str | None = None
     content_type: str | None = None
     to: str | None = None
 
@@ -39,6 +43,9 @@ class Detail(Listed, frozen=True, kw_only=True):
 
     #: Due of occurrence 0.
     anchor: int
+    #: When the open occurrence goes out, where jitter delays it.
+    wake: int | None = None
+    options: Options | None = None
     payload: bytes = msgspec.field(name="payload_base64")
     headers: tuple[tuple[str, bytes | None], ...] = ()
     traceparent: str | None = None

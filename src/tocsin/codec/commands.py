@@ -3,9 +3,11 @@
 Any bytes yield a command or a Refusal, with work and memory bounded by VALUE_BYTES_MAX.
 """
 
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from tocsin.codec.avro import (
+    FALSE,
+    NULL,
     blob,
     boolean,
     header_array,
@@ -23,9 +25,18 @@ from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.json_commands import decode_json
 from tocsin.codec.state import headers_of
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
-from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
+from tocsin.core.values import DurationMs, EpochMs, Header, Offset
 
 VALUE_BYTES_MAX: Final = 2 * 1024 * 1024
 #: One of today is 55 characters long; the standard lets later ones be longer.
@@ -34,6 +45,8 @@ TRACEPARENT: Final = "traceparent"
 
 ARM: Final = "tocsin.commands.Arm"
 
+#: How an Arm ends that has no conditions and no options.
+_NOTHING_ELSE: Final = FALSE + NULL + FALSE * 2 + NULL * 6
 _JSON_FIRST = b"{"
 _WAY_OUT: Final = (
     "send Avro single-object encoding (it begins with C3 01) of a schema of tocsin.commands,"
@@ -82,6 +95,9 @@ def encode_command(command: ServiceCommand) -> bytes:
                     maybe_text(command.to),
                     boolean(command.if_absent),
                     maybe_long(command.if_version),
+                    boolean(command.if_earlier),
+                    boolean(command.if_changed),
+                    _options(command),
                 )
             )
         case Move():
@@ -100,16 +116,42 @@ def encode_command(command: ServiceCommand) -> bytes:
                 (
                     head("tocsin.commands.Cancel"),
                     maybe_text(command.reminder),
+                    maybe_text(command.operation),
+                    maybe_text(command.prefix),
+                    boolean(command.raw),
                     boolean(command.all),
                     maybe_long(command.if_version),
                 )
             )
         case Fire():
             return head("tocsin.commands.Fire") + text(command.reminder)
+        case Pause() | Resume():
+            return b"".join(
+                (
+                    head(f"tocsin.commands.{type(command).__name__}"),
+                    maybe_text(command.reminder),
+                    boolean(command.all),
+                    maybe_text(command.note),
+                )
+            )
         case Destroy():
             return head("tocsin.commands.Destroy")
         case _:
             assert_never(command)
+
+
+def _options(arm: Arm) -> bytes:
+    """Return the fields of an Arm that few commands have."""
+    return b"".join(
+        (
+            maybe_text(arm.missed),
+            maybe_long(arm.catch_up),
+            maybe_long(arm.ttl),
+            maybe_long(arm.until),
+            maybe_long(arm.occurrences),
+            maybe_long(arm.jitter),
+        )
+    )
 
 
 def _decode_arm(
@@ -125,12 +167,10 @@ def _decode_arm(
         content_type, at = read_maybe_text(value, at)
         armed, at = read_header_array(value, at)
         target, at = read_maybe_text(value, at)
-        if_absent, at = read_boolean(value, at)
-        if_version, at = read_maybe_long(value, at)
+        plain = value[at:] == _NOTHING_ELSE
+        others = {} if plain else _read_others(value, at)
     except (IndexError, UnicodeDecodeError, Undecodable) as error:
         raise _undecodable(value, error) from error
-    if at != len(value):
-        raise _undecodable(value, f"the body of a {ARM} ends at {at}, not at {len(value)}")
     return Arm(
         offset=offset,
         appended=appended,
@@ -142,10 +182,24 @@ def _decode_arm(
         content_type=content_type,
         headers=armed,
         to=target,
-        if_absent=if_absent,
-        if_version=None if if_version is None else Version(if_version),
         traceparent=traceparent,
+        **others,
     )
+
+
+def _read_others(value: bytes, at: int) -> dict[str, Any]:
+    """Read the conditions and options of an Arm, which the most do not have."""
+    others: dict[str, Any] = {}
+    others["if_absent"], at = read_boolean(value, at)
+    others["if_version"], at = read_maybe_long(value, at)
+    others["if_earlier"], at = read_boolean(value, at)
+    others["if_changed"], at = read_boolean(value, at)
+    others["missed"], at = read_maybe_text(value, at)
+    for field in ("catch_up", "ttl", "until", "occurrences", "jitter"):
+        others[field], at = read_maybe_long(value, at)
+    if at != len(value):
+        raise Undecodable(f"the body of a {ARM} ends at {at}, not at {len(value)}")
+    return others
 
 
 def _decode_avro(
@@ -169,6 +223,10 @@ def _decode_avro(
             return Cancel(offset=offset, appended=appended, **record)
         case "tocsin.commands.Fire":
             return Fire(offset=offset, appended=appended, **record)
+        case "tocsin.commands.Pause":
+            return Pause(offset=offset, appended=appended, **record)
+        case "tocsin.commands.Resume":
+            return Resume(offset=offset, appended=appended, **record)
         case "tocsin.commands.Destroy":
             return Destroy(offset=offset, appended=appended)
         case _:

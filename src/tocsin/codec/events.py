@@ -27,14 +27,24 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    PassedOver,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
+    Unchanged,
     Undeliverable,
 )
 from tocsin.core.values import EpochMs, Offset
@@ -96,7 +106,14 @@ def _body(event: Event, stamped: bytes) -> bytes:
             return _fired(event)
         case Armed():
             previous = NULL if event.previous is None else SOME + _ended(event.previous)
-            return spec_body(event.spec) + previous + boolean(event.replaced)
+            return b"".join(
+                (
+                    spec_body(event.spec),
+                    previous,
+                    maybe_long(event.wake),
+                    boolean(event.replaced),
+                )
+            )
         case Moved():
             return b"".join(
                 (
@@ -105,12 +122,43 @@ def _body(event: Event, stamped: bytes) -> bytes:
                     often(event.anchor),
                     maybe_long(event.every),
                     _ended(event.previous),
+                    maybe_long(event.after),
+                    maybe_long(event.at),
+                    maybe_long(event.wake),
                 )
             )
+        case Kept():
+            return text(event.reminder) + _ended(event) + text(event.reason)
         case Cancelled():
             return text(event.reminder) + _ended(event)
-        case NothingCancelled():
+        case Skipped():
+            return _span(event) + text(event.reason) + _next(event)
+        case Expired():
+            return _span(event) + long(event.ttl) + _next(event)
+        case Completed():
+            return b"".join(
+                (
+                    text(event.reminder),
+                    long(event.version),
+                    long(event.occurrences),
+                    text(event.reason),
+                )
+            )
+        case Paused() | Resumed():
+            return b"".join(
+                (text(event.reminder), _ended(event), often(event.since), maybe_text(event.note))
+            )
+        case NothingResumed():
             return maybe_text(event.reminder)
+        case NothingCancelled():
+            return b"".join(
+                (
+                    maybe_text(event.reminder),
+                    maybe_text(event.operation),
+                    maybe_text(event.prefix),
+                    boolean(event.raw),
+                )
+            )
         case Undeliverable():
             return b"".join((stamped, _fired(event.fired), text(event.target), text(event.error)))
         case Destroyed():
@@ -146,12 +194,32 @@ def _fired(fired: Fired) -> bytes:
             NULL if fired.next_occurrence is None else maybe_long(fired.next_occurrence),
             NULL if fired.next_due is None else maybe_long(fired.next_due),
             often(fired.next_command),
+            NULL if fired.next_wake is None else maybe_long(fired.next_wake),
         )
     )
 
 
-def _ended(ended: Ended | Cancelled) -> bytes:
+def _ended(ended: Ended | Cancelled | Kept | Paused | Resumed) -> bytes:
     return long(ended.version) + often(ended.occurrence) + often(ended.due)
+
+
+def _span(event: Skipped | Expired) -> bytes:
+    return b"".join(
+        (
+            text(event.reminder),
+            long(event.version),
+            long(event.first),
+            long(event.last),
+            long(event.first_due),
+            long(event.last_due),
+        )
+    )
+
+
+def _next(event: Skipped | Expired) -> bytes:
+    return (
+        maybe_long(event.next_occurrence) + maybe_long(event.next_due) + maybe_long(event.next_wake)
+    )
 
 
 def _take_stamp(record: Record) -> Stamp:
@@ -165,12 +233,17 @@ def _armed(record: Record) -> Armed:
     return Armed(
         spec=spec_of(record["spec"]),
         previous=None if previous is None else Ended(**previous),
+        wake=record["wake"],
         replaced=record["replaced"],
     )
 
 
 def _moved(record: Record) -> Moved:
     return Moved(**{**record, "previous": Ended(**record["previous"])})
+
+
+def _kept(record: Record) -> Kept:
+    return Kept(**{**record, "reason": Unchanged(record["reason"])})
 
 
 def _fired_of(record: Record) -> Fired:
@@ -191,7 +264,18 @@ def _refused(record: Record) -> Refused:
 _BUILD: Final[Mapping[str, Callable[[Any], Event]]] = {
     "tocsin.events.Armed": _armed,
     "tocsin.events.Moved": _moved,
+    "tocsin.events.Kept": _kept,
     "tocsin.events.Cancelled": lambda record: Cancelled(**record),
+    "tocsin.events.Skipped": lambda record: Skipped(
+        **{**record, "reason": PassedOver(record["reason"])}
+    ),
+    "tocsin.events.Expired": lambda record: Expired(**record),
+    "tocsin.events.Completed": lambda record: Completed(
+        **{**record, "reason": Completion(record["reason"])}
+    ),
+    "tocsin.events.Paused": lambda record: Paused(**record),
+    "tocsin.events.Resumed": lambda record: Resumed(**record),
+    "tocsin.events.NothingResumed": lambda record: NothingResumed(**record),
     "tocsin.events.NothingCancelled": lambda record: NothingCancelled(**record),
     "tocsin.events.Fired": _fired_of,
     "tocsin.events.Undeliverable": _undeliverable,

@@ -12,7 +12,16 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import VALUE_SHOWN_MAX, Reason, Refusal
 from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
@@ -28,6 +37,12 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "at",
         "after",
         "every",
+        "until",
+        "occurrences",
+        "jitter",
+        "missed",
+        "catch_up",
+        "ttl",
         "payload",
         "payload_text",
         "payload_base64",
@@ -36,10 +51,14 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "to",
         "if_absent",
         "if_version",
+        "if_earlier",
+        "if_changed",
     ),
     "move": ("reminder", "at", "after", "every", "if_version"),
-    "cancel": ("reminder", "all", "if_version"),
+    "cancel": ("reminder", "operation", "prefix", "raw", "all", "if_version"),
     "fire": ("reminder",),
+    "pause": ("reminder", "all", "note"),
+    "resume": ("reminder", "all", "note"),
     "destroy": (),
 }
 _PAYLOADS: Final = ("payload", "payload_text", "payload_base64")
@@ -77,6 +96,14 @@ def decode_json(
                 to=_text(fields, "to"),
                 if_absent=_flag(fields, "if_absent"),
                 if_version=_version(fields),
+                if_earlier=_flag(fields, "if_earlier"),
+                if_changed=_flag(fields, "if_changed"),
+                until=_instant(fields, "until"),
+                occurrences=_integer_of(fields, "occurrences"),
+                jitter=_duration(fields, "jitter"),
+                missed=_text(fields, "missed"),
+                catch_up=_duration(fields, "catch_up"),
+                ttl=_duration(fields, "ttl"),
                 traceparent=traceparent,
             )
         case "move":
@@ -94,11 +121,22 @@ def decode_json(
                 offset=offset,
                 appended=appended,
                 reminder=_text(fields, "reminder"),
+                operation=_text(fields, "operation"),
+                prefix=_text(fields, "prefix"),
+                raw=_flag(fields, "raw"),
                 all=_flag(fields, "all"),
                 if_version=_version(fields),
             )
         case "fire":
             return Fire(offset=offset, appended=appended, reminder=_name(fields))
+        case "pause" | "resume":
+            return (Pause if name == "pause" else Resume)(
+                offset=offset,
+                appended=appended,
+                reminder=_text(fields, "reminder"),
+                all=_flag(fields, "all"),
+                note=_text(fields, "note"),
+            )
         case "destroy":
             return Destroy(offset=offset, appended=appended)
         case _:
@@ -242,12 +280,17 @@ def _flag(fields: Fields, field: str) -> bool:
 
 
 def _version(fields: Fields) -> Version | None:
-    value = fields.get("if_version")
+    value = _integer_of(fields, "if_version")
+    return None if value is None else Version(value)
+
+
+def _integer_of(fields: Fields, field: str) -> int | None:
+    value = fields.get(field)
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and value in _INT64:
-        return Version(value)
-    raise _invalid("if_version", value, "a version is an integer of 64 bits")
+        return value
+    raise _invalid(field, value, "give an integer of 64 bits")
 
 
 def _instant(fields: Fields, field: str) -> EpochMs | None:

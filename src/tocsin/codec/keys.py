@@ -19,11 +19,12 @@ KINDS = frozenset({SPEC, PROGRESS, MILESTONE})
 STEP_KEY = b"\x00\x00step"
 
 DUE_KEY_SIZE = 16
-#: The due key of what nothing wakes; sorts after all others.
-NO_WAKE = b"\xff" * DUE_KEY_SIZE
+#: Stands for the wake instant of what nothing wakes; after all others.
+NO_WAKE = 2**64 - 1
 
 _ACTOR_END = b"\x00\x01"
 _due_key = Struct(">QQ").pack
+_ASLEEP = NO_WAKE.to_bytes(8, "big")
 
 
 def record_key(actor: str, kind: bytes, name: str) -> bytes:
@@ -57,6 +58,11 @@ def due_key(wake_ms: int, version: int) -> bytes:
     """Return the place in the due index: due first, then arming; before 1970 counts as 1970."""
     # Not max(), which takes twice as long as the rest.
     return _due_key(wake_ms if wake_ms > 0 else 0, version)  # noqa: FURB136
+
+
+def is_asleep(due_key: bytes) -> bool:
+    """Return whether this is the due key of what nothing wakes."""
+    return due_key.startswith(_ASLEEP)
 
 
 def _escaped(actor: str) -> bytes:

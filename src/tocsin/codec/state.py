@@ -4,13 +4,14 @@ A fire of a recurring reminder writes its moving part (Progress) alone, so that 
 written to the log again; Progress counts only beside a spec of the same version.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from tocsin.codec.avro import (
     EMPTY,
     NULL,
+    SOME,
     after_long,
     blob,
     header_array,
@@ -24,6 +25,7 @@ from tocsin.codec.avro import (
     read_long,
     read_maybe_long,
     read_maybe_text,
+    read_some,
     read_text,
     text,
 )
@@ -31,7 +33,7 @@ from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.keys import DUE_KEY_SIZE, NO_WAKE, due_key
 from tocsin.codec.schemas import Record
-from tocsin.core.reminder import Reminder, Spec, next_due
+from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec, next_due
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
 REMINDER: Final = "tocsin.state.Reminder"
@@ -39,8 +41,11 @@ PROGRESS: Final = "tocsin.state.Progress"
 STEP: Final = "tocsin.state.Step"
 
 _DUE_KEY_END = HEAD_SIZE + DUE_KEY_SIZE
-#: How a record ends whose spec has no content type, headers, target, trace context: the most do.
-_NOTHING_ELSE = NULL + EMPTY + NULL + NULL
+#: Neither pause nor wake.
+_AWAKE = NULL + NULL
+#: How a record ends whose spec has no content type, headers, target, trace context, past
+#: instant, options: the most do.
+_NOTHING_ELSE = NULL + EMPTY + NULL * 4
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -64,6 +69,8 @@ def encode_spec(reminder: Reminder, step: int) -> bytes:
             often(step),
             often(reminder.occurrence),
             often(reminder.due),
+            _pause(reminder.paused),
+            maybe_long(reminder.wake),
             spec_body(reminder.spec),
         )
     )
@@ -79,6 +86,8 @@ def encode_progress(reminder: Reminder, step: int) -> bytes:
             long(reminder.spec.version),
             often(reminder.occurrence),
             often(reminder.due),
+            _pause(reminder.paused),
+            maybe_long(reminder.wake),
         )
     )
 
@@ -95,9 +104,9 @@ def decode_reminder(spec: bytes, progress: bytes | None) -> Reminder:
     """Return the reminder that the two records make."""
     armed = _decode_spec(spec)
     if progress is not None:
-        version, occurrence, due = _decode_progress(progress)
+        version, occurrence, due, paused, wake = _decode_progress(progress)
         if version == armed.spec.version:
-            return Reminder(armed.spec, occurrence, due)
+            return Reminder(armed.spec, occurrence, due, paused, wake)
     return armed
 
 
@@ -153,18 +162,60 @@ def _spec_body(spec: Spec) -> bytes:
             long(spec.version),
             often(spec.anchor),
             maybe_long(spec.every),
+            maybe_long(spec.after),
             blob(spec.payload),
             maybe_text(spec.content_type),
             header_array(spec.headers),
             maybe_text(spec.to),
             maybe_text(spec.traceparent),
+            maybe_long(spec.at),
+            NULL if spec.options is None else SOME + _options(spec.options),
         )
     )
 
 
 def spec_of(record: Record) -> Spec:
     """Return the Spec that a tocsin.state.Spec is, as fastavro returns it."""
-    return Spec(**{**record, "headers": headers_of(record["headers"])})
+    options = record["options"]
+    if options is not None:
+        options = _known(options.pop("missed"), **options)
+    return Spec(**{**record, "headers": headers_of(record["headers"]), "options": options})
+
+
+def _options(options: Options) -> bytes:
+    """Return a tocsin.state.Options."""
+    return b"".join(
+        (
+            text(options.missed),
+            maybe_long(options.catch_up),
+            maybe_long(options.ttl),
+            maybe_long(options.until),
+            maybe_long(options.occurrences),
+            long(options.jitter),
+        )
+    )
+
+
+def _read_options(value: bytes, at: int) -> tuple[Options | None, int]:
+    if not read_some(value, at):
+        return None, at + 1
+    missed, at = read_text(value, at + 1)
+    catch_up, at = read_maybe_long(value, at)
+    ttl, at = read_maybe_long(value, at)
+    until, at = read_maybe_long(value, at)
+    occurrences, at = read_maybe_long(value, at)
+    jitter, at = read_long(value, at)
+    options = _known(
+        missed, catch_up=catch_up, ttl=ttl, until=until, occurrences=occurrences, jitter=jitter
+    )
+    return options, at
+
+
+def _known(missed: str, **others: Any) -> Options:  # noqa: ANN401  fields as they were read
+    try:
+        return Options(missed=Missed(missed), **others)
+    except ValueError as error:  # a word that this release does not know
+        raise Undecodable(f"the options cannot be read: {error}") from error
 
 
 def headers_of(records: list[Record]) -> tuple[Header, ...]:
@@ -174,23 +225,58 @@ def headers_of(records: list[Record]) -> tuple[Header, ...]:
 
 def _due_key(reminder: Reminder) -> bytes:
     wake = next_due(reminder)
-    return NO_WAKE if wake is None else due_key(wake, reminder.spec.version)
+    return due_key(NO_WAKE if wake is None else wake, reminder.spec.version)
+
+
+def _pause(paused: PauseInForce | None) -> bytes:
+    """Return a ["null", "tocsin.state.Pause"]."""
+    if paused is None:
+        return NULL
+    return SOME + often(paused.since) + maybe_text(paused.note)
+
+
+def _read_rest(value: bytes, at: int) -> tuple[PauseInForce | None, int | None, int]:
+    """Read pause and wake, which few reminders have."""
+    paused: PauseInForce | None = None
+    if read_some(value, at):
+        since, at = read_instant(value, at + 1)
+        note, at = read_maybe_text(value, at)
+        paused = PauseInForce(EpochMs(since), note)
+    else:
+        at += 1
+    wake, at = read_maybe_long(value, at)
+    return paused, wake, at
+
+
+def _pause_of(record: Record | None) -> PauseInForce | None:
+    return None if record is None else PauseInForce(**record)
 
 
 def _decode_spec(value: bytes) -> Reminder:
     if value[:HEAD_SIZE] != head(REMINDER):
         record = _read_as(REMINDER, value)
-        return Reminder(spec_of(record["spec"]), record["occurrence"], record["due"])
+        return Reminder(
+            spec_of(record["spec"]),
+            record["occurrence"],
+            record["due"],
+            _pause_of(record["paused"]),
+            record["wake"],
+        )
     try:
         at = after_long(value, _DUE_KEY_END)  # the step
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
+        if value[at : at + 2] == _AWAKE:
+            paused = wake = None
+            at += 2
+        else:
+            paused, wake, at = _read_rest(value, at)
         spec, at = _read_spec(value, at)
     except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {REMINDER}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {REMINDER} ends at {at}, not at {len(value)}")
-    return Reminder(spec, occurrence, EpochMs(due))
+    return Reminder(spec, occurrence, EpochMs(due), paused, None if wake is None else EpochMs(wake))
 
 
 def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
@@ -198,8 +284,14 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
     version, at = read_long(value, at)
     anchor, at = read_instant(value, at)
     every, at = read_maybe_long(value, at)
+    after: int | None = None
+    if value[at] == 0:  # spelled out, as most have none: 0.05 µs instead of 0.15
+        at += 1
+    else:
+        after, at = read_maybe_long(value, at)
     payload, at = read_blob(value, at)
-    content_type = target = traceparent = None
+    content_type = target = traceparent = asked = None
+    options: Options | None = None
     armed_headers: tuple[Header, ...] = ()
     if value[at:] == _NOTHING_ELSE:
         at += len(_NOTHING_ELSE)
@@ -208,6 +300,8 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
         armed_headers, at = read_header_array(value, at)
         target, at = read_maybe_text(value, at)
         traceparent, at = read_maybe_text(value, at)
+        asked, at = read_maybe_long(value, at)
+        options, at = _read_options(value, at)
     spec = Spec(
         reminder=name,
         version=Version(version),
@@ -218,25 +312,38 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
         headers=armed_headers,
         to=target,
         traceparent=traceparent,
+        after=None if after is None else DurationMs(after),
+        at=None if asked is None else EpochMs(asked),
+        options=options,
     )
     return spec, at
 
 
-def _decode_progress(value: bytes) -> tuple[int, int, EpochMs]:
-    """Return version, occurrence and due."""
+def _decode_progress(
+    value: bytes,
+) -> tuple[int, int, EpochMs, PauseInForce | None, EpochMs | None]:
+    """Return version, occurrence, due, pause and wake."""
     if value[:HEAD_SIZE] != head(PROGRESS):
         record = _read_as(PROGRESS, value)
-        return record["version"], record["occurrence"], record["due"]
+        paused = _pause_of(record["paused"])
+        return record["version"], record["occurrence"], record["due"], paused, record["wake"]
     try:
         at = after_long(value, _DUE_KEY_END)  # the step
         version, at = read_long(value, at)
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
-    except IndexError as error:
+        if value[at:] == _AWAKE:
+            return version, occurrence, EpochMs(due), None, None
+        paused, wake, at = _read_rest(value, at)
+    except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {PROGRESS}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {PROGRESS} ends at {at}, not at {len(value)}")
-    return version, occurrence, EpochMs(due)
+    return version, occurrence, EpochMs(due), paused, _instant(wake)
+
+
+def _instant(value: int | None) -> EpochMs | None:
+    return None if value is None else EpochMs(value)
 
 
 def _read_as(expected: str, value: bytes) -> Record:

@@ -30,6 +30,22 @@ class Arm(Command, frozen=True, kw_only=True):
     to: str | None = None
     if_absent: bool = False
     if_version: Version | None = None
+    #: Nothing happens unless the new due is earlier than the armed one.
+    if_earlier: bool = False
+    #: Nothing happens while schedule, payload and options are the same as armed.
+    if_changed: bool = False
+    #: Last instant at which an occurrence may be due.
+    until: EpochMs | None = None
+    #: Largest number of occurrences.
+    occurrences: int | None = None
+    #: Longest delay of a fire after its due.
+    jitter: DurationMs | None = None
+    #: Policy about missed slots, one of core.reminder.Missed.
+    missed: str | None = None
+    #: How far back that policy looks.
+    catch_up: DurationMs | None = None
+    #: Time to live of each occurrence.
+    ttl: DurationMs | None = None
     #: W3C trace context of the command record.
     traceparent: str | None = None
 
@@ -45,9 +61,15 @@ class Move(Command, frozen=True, kw_only=True):
 
 
 class Cancel(Command, frozen=True, kw_only=True):
-    """Disarm one reminder by its exact name, or all of the actor's."""
+    """Disarm one reminder by its exact name, several by what their names share, or all."""
 
     reminder: str | None = None
+    #: All names of this operation, with and without a key.
+    operation: str | None = None
+    #: All names under it: see core.naming.
+    prefix: str | None = None
+    #: With `prefix`: names that merely begin with the same letters as well.
+    raw: bool = False
     all: bool = False
     if_version: Version | None = None
 
@@ -56,6 +78,22 @@ class Fire(Command, frozen=True, kw_only=True):
     """Deliver now, on top of the schedule."""
 
     reminder: str
+
+
+class Pause(Command, frozen=True, kw_only=True):
+    """Let a reminder rest: one, or each that the actor has now."""
+
+    reminder: str | None = None
+    all: bool = False
+    note: str | None = None
+
+
+class Resume(Command, frozen=True, kw_only=True):
+    """End the rest of a reminder: one, or each paused one of the actor."""
+
+    reminder: str | None = None
+    all: bool = False
+    note: str | None = None
 
 
 class Destroy(Command, frozen=True, kw_only=True):
@@ -70,4 +108,4 @@ class FireDue(Struct, frozen=True, kw_only=True):
     next_command: Offset
 
 
-ServiceCommand = Arm | Move | Cancel | Fire | Destroy
+ServiceCommand = Arm | Move | Cancel | Fire | Pause | Resume | Destroy

@@ -6,7 +6,20 @@ A well-formed command that loses is answered by a Refused event, not by an excep
 from collections.abc import Sequence
 from typing import assert_never
 
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, FireDue, Move, ServiceCommand
+from msgspec.structs import replace
+
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    FireDue,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
+from tocsin.core.conditions import asked, unchanged
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import (
     Armed,
@@ -15,17 +28,24 @@ from tocsin.core.events import (
     Ended,
     Event,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
     Refused,
+    Unchanged,
 )
 from tocsin.core.limits import Limits
-from tocsin.core.recurrence import newest_due, slot_after
+from tocsin.core.missed import CATCH_UP_MS, look
+from tocsin.core.naming import is_meant
+from tocsin.core.pausing import pause, resume
+from tocsin.core.recurrence import Slot, newest_due, slot_after
 from tocsin.core.reminder import Reminder, Spec
 from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
+from tocsin.core.rules_of_options import check_end, options_of
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs, Version
+from tocsin.core.waking import wake_of
 
 #: Characters of a refused name that its event repeats. Far above any limit on names: only what
 #: would make the event larger than a topic takes is cut.
@@ -33,56 +53,94 @@ NAME_SHOWN_MAX = 1024
 
 
 def decide(
-    reminder: Reminder | None, command: ServiceCommand, now: EpochMs, limits: Limits
+    reminder: Reminder | None,
+    command: ServiceCommand,
+    now: EpochMs,
+    limits: Limits,
+    partition: int = 0,
 ) -> tuple[Event, ...]:
     """Return what `command` does to the one reminder that it names; never empty.
 
-    For Cancel of all and Destroy, see `decide_all`.
+    `partition` is that of the commands; jitter depends on it.
+
+    For Cancel, Pause and Resume of several and for Destroy, see `decide_all`.
     """
     try:
         match command:
             case Arm():
-                return (_arm(reminder, command, now, limits),)
+                return (_arm(reminder, command, now, limits, partition),)
             case Move():
-                return (_move(reminder, command, now, limits),)
+                return (_move(reminder, command, now, limits, partition),)
             case Cancel():
                 return (_cancel(reminder, command, limits),)
             case Fire():
                 return (_fire(reminder, command, now, limits),)
-            case Destroy():
-                return decide_all(() if reminder is None else (reminder,), command)
+            case Pause() | Resume() | Destroy():
+                named = () if reminder is None else (reminder,)
+                return decide_all(named, command, now, limits, partition)
             case _:
                 assert_never(command)
     except Refusal as refusal:
         return (refused(refusal, command),)
 
 
-def decide_all(reminders: Sequence[Reminder], command: Cancel | Destroy) -> tuple[Event, ...]:
-    """Return what `command` does to an actor with these `reminders`; never empty."""
-    if isinstance(command, Destroy):
-        return (Destroyed(reminders=len(reminders)),)
+def decide_all(
+    reminders: Sequence[Reminder],
+    command: Cancel | Pause | Resume | Destroy,
+    now: EpochMs,
+    limits: Limits,
+    partition: int = 0,
+) -> tuple[Event, ...]:
+    """Return what `command` does to an actor with these `reminders`; never empty.
+
+    A Cancel may be given only those whose names begin as `naming.beginning` says.
+    """
     try:
-        check_cancel(command)
+        match command:
+            case Cancel():
+                return _cancel_several(reminders, command, limits)
+            case Pause():
+                return pause(reminders, command, now, limits)
+            case Resume():
+                return resume(reminders, command, now, limits, partition)
+            case Destroy():
+                return (Destroyed(reminders=len(reminders)),)
+            case _:
+                assert_never(command)
     except Refusal as refusal:
         return (refused(refusal, command),)
-    if not reminders:
-        return (NothingCancelled(reminder=None),)
-    return tuple(_cancelled(reminder) for reminder in reminders)
 
 
-def decide_due(reminder: Reminder | None, command: FireDue, now: EpochMs) -> tuple[Event, ...]:
+def decide_due(
+    reminder: Reminder | None,
+    command: FireDue,
+    now: EpochMs,
+    limits: Limits,
+    partition: int = 0,
+) -> tuple[Event, ...]:
     """Return the fire of the newest slot due at `now`; empty when there is nothing to fire.
 
+    Where the reminder has options, what they make of the slots that went by: see `missed.look`.
     Never early: compares the due with the wall clock `now` alone.
     """
     if reminder is None or reminder.spec.version != command.version or reminder.due > now:
         return ()
+    if reminder.paused is not None:
+        return ()
+    spec = reminder.spec
+    if spec.options is not None:
+        if reminder.wake is not None and reminder.wake > now:
+            return ()
+        return look(reminder, command, now, limits, partition)
+    # The same for all defaults, without what it costs: most reminders have no options.
     slot = newest_due(reminder, now)
-    following = slot_after(reminder, slot)
+    following = slot_after(spec, slot)
+    if spec.every is not None and (following is None or now - reminder.due > CATCH_UP_MS):
+        return look(reminder, command, now, limits, partition)
     missed = slot.occurrence - reminder.occurrence
     return (
         Fired(
-            reminder.spec.reminder,
+            spec.reminder,
             command.version,
             Kind.SCHEDULED,
             slot.occurrence,
@@ -110,8 +168,11 @@ def refused(refusal: Refusal, command: ServiceCommand | None) -> Refused:
     )
 
 
-def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> Armed:
+def _arm(
+    reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits, partition: int
+) -> Armed | Kept:
     check_arm(arm, limits)
+    options = options_of(arm)
     if arm.if_absent and reminder is not None:
         raise Refusal(
             Reason.EXISTS,
@@ -129,6 +190,7 @@ def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> A
             )
         _check_version(reminder, arm.if_version)
     due = _first_due(arm, now)
+    after, at = asked(arm, due)
     spec = Spec(
         reminder=arm.reminder,
         version=Version(arm.offset),
@@ -139,37 +201,74 @@ def _arm(reminder: Reminder | None, arm: Arm, now: EpochMs, limits: Limits) -> A
         headers=arm.headers,
         to=arm.to,
         traceparent=arm.traceparent,
+        after=after,
+        at=at,
+        options=options,
     )
+    wake = None
+    if options is not None:
+        check_end("until", arm.until, spec)
+        wake = wake_of(spec, Slot(0, due), partition)
     if reminder is None:
-        return Armed(spec=spec)
-    return Armed(spec=spec, previous=_ended(reminder), replaced=reminder.due != due)
+        return Armed(spec=spec, wake=wake)
+    if arm.if_earlier or arm.if_changed:
+        reason = unchanged(reminder, arm, spec)
+        if reason is not None:
+            return _kept(reminder, reason)
+    replaced = reminder.due != due
+    return Armed(spec=spec, previous=_ended(reminder), wake=wake, replaced=replaced)
 
 
-def _move(reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits) -> Moved:
+def _move(
+    reminder: Reminder | None, move: Move, now: EpochMs, limits: Limits, partition: int
+) -> Moved:
     check_move(move, limits)
     armed = _check_armed(reminder, move.reminder)
     if move.if_version is not None:
         _check_version(armed, move.if_version)
+    due = _first_due(move, now)
+    after, at = asked(move, due)
+    every = move.every if move.every is not None else armed.spec.every
+    wake = None
+    if armed.spec.options is not None:
+        spec = replace(armed.spec, version=Version(move.offset), anchor=due, every=every)
+        check_end("at" if move.at is not None else "after", move.at or move.after, spec)
+        wake = wake_of(spec, Slot(0, due), partition)
     return Moved(
         reminder=move.reminder,
         version=Version(move.offset),
-        anchor=_first_due(move, now),
-        every=move.every if move.every is not None else armed.spec.every,
+        anchor=due,
+        every=every,
         previous=_ended(armed),
+        after=after,
+        at=at,
+        wake=wake,
     )
 
 
 def _cancel(
     reminder: Reminder | None, cancel: Cancel, limits: Limits
 ) -> Cancelled | NothingCancelled:
-    check_cancel(cancel)
-    if cancel.reminder is not None:
-        check_name(cancel.reminder, limits)
+    check_cancel(cancel, limits)
     if reminder is None:
         return NothingCancelled(reminder=cancel.reminder)
     if cancel.if_version is not None:
         _check_version(reminder, cancel.if_version)
     return _cancelled(reminder)
+
+
+def _cancel_several(
+    reminders: Sequence[Reminder], cancel: Cancel, limits: Limits
+) -> tuple[Event, ...]:
+    check_cancel(cancel, limits)
+    meant = [reminder for reminder in reminders if is_meant(reminder.spec.reminder, cancel)]
+    if meant:
+        return tuple(_cancelled(reminder) for reminder in meant)
+    return (
+        NothingCancelled(
+            reminder=None, operation=cancel.operation, prefix=cancel.prefix, raw=cancel.raw
+        ),
+    )
 
 
 def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -> Fired:
@@ -188,6 +287,7 @@ def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -
         armed.occurrence if recurring else None,
         armed.due if recurring else None,
         fire.offset,
+        armed.wake if recurring else None,
     )
 
 
@@ -229,6 +329,16 @@ def _check_version(armed: Reminder, version: Version) -> None:
 
 def _ended(reminder: Reminder) -> Ended:
     return Ended(version=reminder.spec.version, occurrence=reminder.occurrence, due=reminder.due)
+
+
+def _kept(reminder: Reminder, reason: Unchanged) -> Kept:
+    return Kept(
+        reminder=reminder.spec.reminder,
+        version=reminder.spec.version,
+        occurrence=reminder.occurrence,
+        due=reminder.due,
+        reason=reason,
+    )
 
 
 def _cancelled(reminder: Reminder) -> Cancelled:

@@ -8,15 +8,22 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
     Destroyed,
     Event,
+    Expired,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
     Undeliverable,
 )
-from tocsin.core.reminder import Reminder
+from tocsin.core.reminder import PauseInForce, Reminder
 
 
 def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
@@ -27,15 +34,23 @@ def evolve(reminder: Reminder | None, event: Event) -> Reminder | None:
     match event:
         case Fired():
             return _after_fire(reminder, event)
-        case Armed(spec=spec):
-            return Reminder(spec, 0, spec.anchor)
+        case Armed(spec=spec, wake=wake):
+            return Reminder(spec, 0, spec.anchor, None, wake)
         case Moved():
             return _moved(reminder, event)
-        case Cancelled() | Destroyed():
+        case Skipped() | Expired():
+            return _after_slots(reminder, event)
+        case Cancelled() | Destroyed() | Completed():
             return None
         case Undeliverable(fired=fired):
             return _after_fire(reminder, fired)
-        case NothingCancelled() | Refused() | CommandsLost():
+        case Paused():
+            assert reminder is not None, "only what is armed is paused"
+            return replace(reminder, paused=PauseInForce(event.since, event.note))
+        case Resumed():
+            assert reminder is not None, "only what is armed is resumed"
+            return replace(reminder, paused=None)
+        case Kept() | NothingCancelled() | NothingResumed() | Refused() | CommandsLost():
             return reminder
         case _:
             assert_never(event)
@@ -46,10 +61,25 @@ def _after_fire(reminder: Reminder | None, fired: Fired) -> Reminder | None:
         return None
     if fired.next_occurrence == reminder.occurrence:  # by hand: the schedule did not move
         return reminder
-    return Reminder(reminder.spec, fired.next_occurrence, fired.next_due)
+    return Reminder(reminder.spec, fired.next_occurrence, fired.next_due, None, fired.next_wake)
+
+
+def _after_slots(reminder: Reminder | None, event: Skipped | Expired) -> Reminder | None:
+    if reminder is None or event.next_due is None or event.next_occurrence is None:
+        return None
+    return Reminder(
+        reminder.spec, event.next_occurrence, event.next_due, reminder.paused, event.next_wake
+    )
 
 
 def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
     assert reminder is not None, "only an armed reminder is moved"
-    spec = replace(reminder.spec, version=moved.version, anchor=moved.anchor, every=moved.every)
-    return Reminder(spec, 0, moved.anchor)
+    spec = replace(
+        reminder.spec,
+        version=moved.version,
+        anchor=moved.anchor,
+        every=moved.every,
+        after=moved.after,
+        at=moved.at,
+    )
+    return Reminder(spec, 0, moved.anchor, reminder.paused, moved.wake)

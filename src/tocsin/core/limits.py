@@ -17,5 +17,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     headers_bytes_max: int = 8 * KIB
     reminders_per_actor_max: int = 10_000
     every_ms_min: DurationMs = DurationMs(100)
+    #: Missed slots that go out one by one in one catch-up; older ones coalesce.
+    catch_up_fires_max: int = 10_000
     #: Topics beside the default one that a delivery may go to.
     targets: frozenset[str] = frozenset()

@@ -4,9 +4,38 @@ The two parts change at different paces. A fire of a recurring reminder keeps th
 object, so that its payload is not written to the log again.
 """
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from tocsin.core.values import DurationMs, EpochMs, Header, Version
+
+
+class Missed(StrEnum):
+    """What goes out of slots that were missed. The values are on the wire: add, never rename."""
+
+    #: One delivery, for the newest.
+    LATEST = "latest"
+    #: Each one, in order.
+    ALL = "all"
+    #: None of them.
+    SKIP = "skip"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What few reminders ask for beside their schedule; apart, so that the others do not pay."""
+
+    missed: Missed = Missed.LATEST
+    #: How far back any policy looks; None: without end for one-shots, a year for schedules.
+    catch_up: DurationMs | None = None
+    #: Time to live of an occurrence, counted from its due.
+    ttl: DurationMs | None = None
+    #: Last instant at which an occurrence may be due.
+    until: EpochMs | None = None
+    #: Number of occurrences, of each version.
+    occurrences: int | None = None
+    #: Longest delay of a fire after its due; 0 is none.
+    jitter: DurationMs = DurationMs(0)
 
 
 class Spec(Struct, frozen=True, kw_only=True):
@@ -24,6 +53,19 @@ class Spec(Struct, frozen=True, kw_only=True):
     #: Target topic; None is the default delivery topic.
     to: str | None
     traceparent: str | None
+    #: Delay that was asked for; without a due, that of the first slot. None: an instant was.
+    after: DurationMs | None = None
+    #: Instant that was asked for, where it was past then, so that it is not the anchor.
+    at: EpochMs | None = None
+    #: None: all defaults.
+    options: Options | None = None
+
+
+class PauseInForce(Struct, frozen=True):
+    """Since when, and why, a reminder rests."""
+
+    since: EpochMs
+    note: str | None
 
 
 class Reminder(Struct, frozen=True):
@@ -32,16 +74,16 @@ class Reminder(Struct, frozen=True):
     spec: Spec
     #: Occurrence that goes out next.
     occurrence: int
-    #: When that occurrence is due.
+    #: When that occurrence is due, and was to go out were it not for a pause.
     due: EpochMs
+    #: None: it is awake.
+    paused: PauseInForce | None = None
+    #: When that occurrence goes out, delayed by jitter; None: when it is due.
+    wake: EpochMs | None = None
 
 
 def next_due(reminder: Reminder) -> EpochMs | None:
     """Return the instant at which the engine has to look at `reminder` again; None: never."""
-    return reminder.due
-
-
-def operation_and_key(name: str) -> tuple[str, str | None]:
-    """Split `operation` or `operation:key`; the key may hold colons, the operation none."""
-    operation, colon, key = name.partition(":")
-    return operation, key if colon else None
+    if reminder.paused is not None:
+        return None
+    return reminder.due if reminder.wake is None else reminder.wake

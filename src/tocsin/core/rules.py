@@ -1,6 +1,6 @@
 """What a command must satisfy, whatever is armed. Each check raises Refusal with the way out."""
 
-from tocsin.core.commands import Arm, Cancel, Move
+from tocsin.core.commands import Arm, Cancel, Move, Pause, Resume
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.limits import Limits
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
@@ -8,6 +8,8 @@ from tocsin.core.values import DurationMs, EpochMs, Header
 
 #: Of a content type; a command may carry much, but no field without a bound.
 CONTENT_TYPE_CHARS_MAX = 256
+#: Of the note of a pause.
+NOTE_CHARS_MAX = 1024
 #: Headers of a delivery that the engine writes itself; in Kafka letter case tells names apart.
 RESERVED_HEADERS = frozenset({"tocsin", "content-type", "traceparent"})
 RESERVED_HEADER_PREFIX = "ce_"
@@ -56,6 +58,14 @@ def check_arm(arm: Arm, limits: Limits) -> None:
             arm.if_version,
             "if_absent and if_version exclude each other: give one",
         )
+    if arm.if_absent and (arm.if_earlier or arm.if_changed):
+        field = "if_earlier" if arm.if_earlier else "if_changed"
+        raise Refusal(
+            Reason.INVALID,
+            field,
+            True,  # noqa: FBT003  the field's value
+            f"if_absent and {field} exclude each other: leave out if_absent",
+        )
     if len(arm.payload) > limits.payload_bytes_max:
         raise _over("payload", len(arm.payload), "payload_bytes_max", limits.payload_bytes_max)
     if arm.content_type is not None and len(arm.content_type) > CONTENT_TYPE_CHARS_MAX:
@@ -84,15 +94,77 @@ def check_move(move: Move, limits: Limits) -> None:
         raise Refusal(Reason.INVALID, "at", None, "a move needs one of at, after, every")
 
 
-def check_cancel(cancel: Cancel) -> None:
-    """Check that a Cancel names exactly one thing."""
-    if cancel.all == (cancel.reminder is not None):
+def check_cancel(cancel: Cancel, limits: Limits) -> None:
+    """Check that a Cancel says what it means, once."""
+    given = [
+        field
+        for field in ("reminder", "operation", "prefix", "all")
+        if getattr(cancel, field) not in (None, False)
+    ]
+    if len(given) != 1:
+        field = given[1] if given else "reminder"
         raise Refusal(
-            Reason.INVALID, "reminder", cancel.reminder, "a cancel needs one of reminder, all"
+            Reason.INVALID,
+            field,
+            getattr(cancel, field),
+            "a cancel needs one of reminder, operation, prefix, all",
         )
-    if cancel.all and cancel.if_version is not None:
+    if cancel.reminder is not None:
+        check_name(cancel.reminder, limits)
+    elif cancel.if_version is not None:
         raise Refusal(
             Reason.INVALID, "if_version", cancel.if_version, "if_version goes with an exact name"
+        )
+    if cancel.operation is not None:
+        _check_operation(cancel.operation, limits)
+    if cancel.prefix is not None:
+        _check_prefix(cancel.prefix, limits)
+    elif cancel.raw:
+        raise Refusal(
+            Reason.INVALID,
+            "raw",
+            True,  # noqa: FBT003  the field's value
+            "raw goes with a prefix: leave it out, or give prefix",
+        )
+
+
+def _check_operation(operation: str, limits: Limits) -> None:
+    if not operation or ":" in operation:
+        raise Refusal(
+            Reason.INVALID,
+            "operation",
+            operation,
+            "an operation is what stands before the colon of a name: give it without key and "
+            "colon, or use prefix",
+        )
+    if len(operation) > limits.name_chars_max:
+        raise _over("operation", len(operation), "name_chars_max", limits.name_chars_max)
+
+
+def _check_prefix(prefix: str, limits: Limits) -> None:
+    if not prefix:
+        raise Refusal(
+            Reason.INVALID, "prefix", prefix, "an empty prefix means everything: say all instead"
+        )
+    if len(prefix) > limits.name_chars_max:
+        raise _over("prefix", len(prefix), "name_chars_max", limits.name_chars_max)
+
+
+def check_pause(command: Pause | Resume, limits: Limits) -> None:
+    """Check that a Pause or Resume names exactly one thing."""
+    word = type(command).__name__.lower()
+    if command.all == (command.reminder is not None):
+        raise Refusal(
+            Reason.INVALID, "reminder", command.reminder, f"a {word} needs one of reminder, all"
+        )
+    if command.reminder is not None:
+        check_name(command.reminder, limits)
+    if command.note is not None and len(command.note) > NOTE_CHARS_MAX:
+        raise Refusal(
+            Reason.LIMIT,
+            "note",
+            len(command.note),
+            f"a note has at most {NOTE_CHARS_MAX} characters: put the rest elsewhere",
         )
 
 
@@ -143,9 +215,9 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
     if command.at is not None:
         if command.after is not None:
             raise Refusal(Reason.INVALID, "after", command.after, "give at or after, not both")
-        _check_instant("at", command.at)
+        check_instant("at", command.at)
     elif command.after is not None:
-        _check_duration("after", command.after)
+        check_duration("after", command.after)
         if command.after and command.appended is None:
             raise Refusal(
                 Reason.INVALID,
@@ -155,7 +227,7 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
                 "message.timestamp.type=LogAppendTime on the commands topic, or give `at`",
             )
     if command.every is not None:
-        _check_duration("every", command.every)
+        check_duration("every", command.every)
         floor = max(limits.every_ms_min, 1)
         if command.every < floor:
             raise Refusal(
@@ -166,12 +238,14 @@ def _check_when(command: Arm | Move, limits: Limits) -> None:
             )
 
 
-def _check_instant(field: str, value: EpochMs) -> None:
+def check_instant(field: str, value: EpochMs) -> None:
+    """Check that an instant is one that the engine can hold."""
     if not INSTANT_MS_MIN <= value <= INSTANT_MS_MAX:
         raise Refusal(Reason.INVALID, field, value, "an instant lies in the years 1 to 9999")
 
 
-def _check_duration(field: str, value: DurationMs) -> None:
+def check_duration(field: str, value: DurationMs) -> None:
+    """Check that a length of time is one that the engine can hold."""
     if not 0 <= value <= DURATION_MS_MAX:
         raise Refusal(Reason.INVALID, field, value, "a duration is from 0 to 1,000 years")
 

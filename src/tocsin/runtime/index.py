@@ -18,6 +18,7 @@ from tocsin.codec.keys import (
     STEP_KEY,
     actor_prefix,
     due_key,
+    is_asleep,
     parse_key,
     record_key,
 )
@@ -87,8 +88,9 @@ def read_checkpoint(store: KeyValues) -> Checkpoint | None:
 def plan(change: Change, step: int) -> list[StateRecord]:
     """Return the records that carry `change` into the state topic."""
     before, after = change.before, change.after
-    had_progress = before is not None and before.occurrence > 0
-    if after is not None and before is not None and after.spec is before.spec:
+    had_progress = before is not None and _has_progress(before)
+    same_spec = after is not None and before is not None and after.spec is before.spec
+    if after is not None and same_spec and _has_progress(after):
         return [(record_key(change.actor, PROGRESS, change.name), encode_progress(after, step))]
     records: list[StateRecord] = [
         (
@@ -135,13 +137,14 @@ class TimerIndex:
         spec = self._store.get(RECORD + record_key(actor, SPEC, name))
         return None if spec is None else self._decode(spec, actor, name)
 
-    def reminders(self, actor: str) -> list[Reminder]:
-        """Return all reminders of the actor, by name."""
+    def reminders(self, actor: str, beginning: str = "") -> list[Reminder]:
+        """Return all reminders of the actor whose names begin so, by name."""
         found: dict[str, Reminder | None] = {}
-        for key, value in self._entries(RECORD + actor_prefix(actor) + SPEC):
+        for key, value in self._entries(RECORD + record_key(actor, SPEC, beginning)):
             name = parse_key(key[1:])[2]
             found[name] = self._decode(value, actor, name)
-        found.update(self._staged.get(actor, {}))
+        staged = self._staged.get(actor, {})
+        found.update((name, staged[name]) for name in staged if name.startswith(beginning))
         return [reminder for _, reminder in sorted(found.items()) if reminder is not None]
 
     def armed(self, actor: str) -> int:
@@ -211,7 +214,9 @@ class TimerIndex:
 
     def put_back(self, due: Due) -> None:
         """Make sure that the next scan sees `due` again: the step had no room for it."""
-        self._cursor = min(self._cursor, _index_key(due.reminder))
+        key = _index_key(due.reminder)
+        assert key is not None, "it was found by its key"
+        self._cursor = min(self._cursor, key)
 
     def head(self) -> EpochMs | None:
         """Return when the next reminder is due; None with nothing armed. Between steps only."""
@@ -237,11 +242,13 @@ class TimerIndex:
         if growth and actor in self._counts:
             self._counts[actor] += growth
 
-    def _remove_due(self, key: bytes) -> None:
-        if self._due_added.pop(key, None) is None:
+    def _remove_due(self, key: bytes | None) -> None:
+        if key is not None and self._due_added.pop(key, None) is None:
             self._due_gone.add(key)
 
-    def _add_due(self, key: bytes, record: bytes) -> None:
+    def _add_due(self, key: bytes | None, record: bytes) -> None:
+        if key is None:
+            return
         self._due_gone.discard(key)
         self._due_added[key] = record
         self._cursor = min(self._cursor, key)
@@ -334,22 +341,35 @@ class TimerIndex:
         return [found.get(key) for key in specs]
 
 
-def _index_key(reminder: Reminder) -> bytes:
+def _index_key(reminder: Reminder) -> bytes | None:
+    """Return the place in the due index; None: nothing wakes it."""
     due = next_due(reminder)
-    assert due is not None
-    return DUE + due_key(due, reminder.spec.version)
+    return None if due is None else DUE + due_key(due, reminder.spec.version)
+
+
+def _has_progress(reminder: Reminder) -> bool:
+    """Return whether the moving part is, or would be, a record of its own.
+
+    A one-shot has none: whatever changes of it is written as a whole.
+    """
+    if reminder.spec.every is None:
+        return False
+    return reminder.occurrence > 0 or reminder.paused is not None
 
 
 def _wake(spec: bytes | None, progress: bytes | None) -> bytes | None:
-    """Return the due key that is in force: the progress's, if it is of the spec's version."""
+    """Return the due key that is in force: the progress's, if it is of the spec's version.
+
+    None: nothing wakes it.
+    """
     if spec is None:
         return None
     wake = due_key_of(spec)
     if progress is not None:
         moved = due_key_of(progress)
         if moved[8:] == wake[8:]:
-            return moved
-    return wake
+            wake = moved
+    return None if is_asleep(wake) else wake
 
 
 def _spec_key(key: bytes) -> bytes:

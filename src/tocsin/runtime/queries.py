@@ -5,12 +5,13 @@ Between two looks a step may be committed; what no longer fits together is left 
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
 
 from tocsin.codec.keys import PROGRESS, SPEC, actor_prefix, due_key, parse_key, record_key
 from tocsin.codec.state import decode_reminder
-from tocsin.core.reminder import Reminder, next_due
+from tocsin.core.reminder import Options, Reminder
 from tocsin.core.values import EpochMs
 from tocsin.ports import KeyValues
 from tocsin.runtime.index import DUE, DUE_END, RECORD, read_checkpoint
@@ -30,6 +31,9 @@ class Listed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: int
     occurrence: int
     every: int | None = None
+    #: Set while it is paused; `due` is that of the open slot, which waits.
+    paused_since: int | None = None
+    note: str | None = None
     content_type: str | None = None
     to: str | None = None
 
@@ -39,6 +43,9 @@ class Detail(Listed, frozen=True, kw_only=True, omit_defaults=True):
 
     #: Due of occurrence 0.
     anchor: int
+    #: When the open occurrence goes out, where jitter delays it.
+    wake: int | None = None
+    options: Options | None = None
     payload_base64: bytes
     #: Values are base64, or null.
     headers: tuple[tuple[str, bytes | None], ...] = ()
@@ -74,15 +81,10 @@ def reminder(store: KeyValues, actor: str, name: str) -> Detail | None:
         return None
     found = decode_reminder(spec, store.get(RECORD + record_key(actor, PROGRESS, name)))
     return Detail(
-        actor=actor,
-        reminder=found.spec.reminder,
-        version=found.spec.version,
-        due=found.due,
-        occurrence=found.occurrence,
-        every=found.spec.every,
-        content_type=found.spec.content_type,
-        to=found.spec.to,
+        **_common(actor, found),
         anchor=found.spec.anchor,
+        wake=found.wake,
+        options=found.spec.options,
         payload_base64=found.spec.payload,
         headers=found.spec.headers,
         traceparent=found.spec.traceparent,
@@ -146,14 +148,20 @@ def _with_progress(store: KeyValues, specs: Iterable[tuple[str, str, bytes]]) ->
 
 
 def _listed(actor: str, found: Reminder) -> Listed:
-    due = next_due(found)
-    return Listed(
-        actor=actor,
-        reminder=found.spec.reminder,
-        version=found.spec.version,
-        due=found.due if due is None else due,
-        occurrence=found.occurrence,
-        every=found.spec.every,
-        content_type=found.spec.content_type,
-        to=found.spec.to,
-    )
+    return Listed(**_common(actor, found))
+
+
+def _common(actor: str, found: Reminder) -> dict[str, Any]:
+    spec, paused = found.spec, found.paused
+    return {
+        "actor": actor,
+        "reminder": spec.reminder,
+        "version": spec.version,
+        "due": found.due,
+        "occurrence": found.occurrence,
+        "every": spec.every,
+        "paused_since": None if paused is None else paused.since,
+        "note": None if paused is None else paused.note,
+        "content_type": spec.content_type,
+        "to": spec.to,
+    }

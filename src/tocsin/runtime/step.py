@@ -163,7 +163,7 @@ class Stepper:
             return
         room = 1 if self._rejections.probing else self._bounds.decisions_max - self._decisions
         for due in index.due(share.turn.now, room):
-            if self._bytes < self._bounds.bytes_max:
+            if self._rejections.probing or self._has_room():
                 self._decide(share, self._timer, due, _faulty_fire)
             else:
                 index.put_back(due)
@@ -178,6 +178,9 @@ class Stepper:
     def _room(self) -> bool:
         if self._rejections.probing:
             return self._decisions == 0
+        return self._has_room()
+
+    def _has_room(self) -> bool:
         return self._decisions < self._bounds.decisions_max and self._bytes < self._bounds.bytes_max
 
     def _turn(self, partition: Partition, now: EpochMs, next_command: Offset) -> Turn:
@@ -210,7 +213,6 @@ class Stepper:
             self._meter.alert("fault")
             effects = on_fault(subject, share.turn, error)
             encoded = share.encoder.encode(effects)
-        self._decisions += 1
         self._send(share, effects, *encoded)
 
     def _read_and_answer(self, record: Record, view: View, turn: Turn) -> Sequence[Effect]:
@@ -240,7 +242,9 @@ class Stepper:
         index = share.partition.index
         for change in staged:
             index.stage(change.change, change.records)
-        share.notes += [effect for effect in effects if type(effect) is Note]
+        notes = [effect for effect in effects if type(effect) is Note]
+        share.notes += notes
+        self._decisions += len(notes)
 
     # --- the transaction
 

@@ -99,6 +99,7 @@ class LimitSettings(_Part):
     headers_bytes_max: int = Field(_LIMITS.headers_bytes_max, ge=0)
     reminders_per_actor_max: int = Field(_LIMITS.reminders_per_actor_max, ge=1)
     every_ms_min: int = Field(_LIMITS.every_ms_min, ge=1)
+    catch_up_fires_max: int = Field(_LIMITS.catch_up_fires_max, ge=1)
     targets: Annotated[frozenset[str], NoDecode, BeforeValidator(_texts)] = _LIMITS.targets
 
 

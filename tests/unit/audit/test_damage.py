@@ -19,7 +19,21 @@ from tocsin.codec.state import (
     encode_spec,
     encode_step,
 )
-from tocsin.core.events import Armed, Cancelled, Event, Fired, Moved
+from tocsin.core.events import (
+    Armed,
+    Cancelled,
+    Completed,
+    Event,
+    Expired,
+    Fired,
+    Kept,
+    Moved,
+    NothingResumed,
+    Paused,
+    Resumed,
+    Skipped,
+    Unchanged,
+)
 from tocsin.core.values import EpochMs, Offset, Version
 from tocsin.dataflow import Record
 
@@ -454,3 +468,138 @@ def test_findings_beyond_the_bound_are_counted(engine: Engine) -> None:
     report = audit(engine, findings_max=2)
     assert len(report.findings) == 2
     assert report.counts == {"delivery_missing": report.fires}
+
+
+# --- pauses and conditions
+
+
+@pytest.fixture
+def rested() -> Engine:
+    """An interval paused and resumed, and fired since; a condition that did not hold."""
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "tick", "after": 50, "every": 100}})
+    engine.send("a", {"pause": {"reminder": "tick"}})
+    engine.step()
+    engine.clock.advance(500)
+    engine.send("a", {"resume": {"reminder": "tick"}})
+    engine.send("a", {"arm": {"reminder": "tick", "after": 5_000, "if_earlier": True}})
+    engine.settle()
+    assert audit(engine).clean
+    return engine
+
+
+def without(engine: Engine, kind: type[Event]) -> Report:
+    """Audit without the first event of this kind."""
+    i = at(engine, lambda event: isinstance(event, kind))
+    return audit(engine, events=engine.events[:i] + engine.events[i + 1 :])
+
+
+def instead(engine: Engine, kind: type[Event], event: Event) -> Report:
+    """Audit with `event` in the place of the first of this kind."""
+    i = at(engine, lambda event: isinstance(event, kind))
+    changed = rewrite(engine.events[i], event)
+    return audit(engine, events=[*engine.events[:i], changed, *engine.events[i + 1 :]])
+
+
+def test_a_fire_of_what_is_paused_is_found(rested: Engine) -> None:
+    assert Kind.FIRE_PAUSED in kinds(without(rested, Resumed))
+
+
+def test_a_resume_of_what_is_awake_is_found(rested: Engine) -> None:
+    assert Kind.CONTRADICTION in kinds(without(rested, Paused))
+
+
+def test_a_resume_that_found_nothing_though_something_is_paused_is_found(rested: Engine) -> None:
+    for name in ("tick", None):
+        report = instead(rested, Resumed, NothingResumed(reminder=name))
+        assert Kind.CONTRADICTION in kinds(report)
+
+
+def test_a_condition_held_against_something_else_is_found(rested: Engine) -> None:
+    kept = Kept(
+        reminder="tick",
+        version=Version(0),
+        occurrence=9,
+        due=EpochMs(0),
+        reason=Unchanged.NOT_EARLIER,
+    )
+    assert Kind.CONTRADICTION in kinds(instead(rested, Kept, kept))
+
+
+def test_a_state_that_forgot_a_pause_is_found() -> None:
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "once", "after": 60_000}})
+    engine.step()
+    awake = next(r for r in engine.state if r.key == record_key("a", SPEC, "once"))
+    engine.send("a", {"pause": {"reminder": "once"}})
+    engine.step()
+    assert audit(engine).clean
+    forgetful = renumbered([*engine.state, awake])
+    assert Kind.STATE_DIFFERS in kinds(audit(engine, state=forgetful))
+
+
+# --- slots that do not go out
+
+
+@pytest.fixture
+def late() -> Engine:
+    """A schedule that skips, one whose slots expire and which completes, one with jitter."""
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "skips", "every": 100, "missed": "skip"}})
+    engine.send("a", {"arm": {"reminder": "ends", "every": 100, "ttl": 50, "occurrences": 4}})
+    engine.send("a", {"arm": {"reminder": "shakes", "every": 1_000, "jitter": 900}})
+    engine.step()
+    engine.clock.advance(390)
+    engine.settle()
+    engine.clock.advance(3_000)
+    engine.settle()
+    assert audit(engine).clean
+    return engine
+
+
+def first_of(engine: Engine, kind: type[Event]) -> Event:
+    i = at(engine, lambda event: isinstance(event, kind))
+    return decode_event(engine.events[i].value or b"")[0]
+
+
+@pytest.mark.parametrize("kind", [Skipped, Expired])
+def test_slots_that_are_in_no_event_are_found(late: Engine, kind: type[Event]) -> None:
+    assert Kind.TILING in kinds(without(late, kind))
+
+
+@pytest.mark.parametrize("kind", [Skipped, Expired])
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"first": 1}, Kind.TILING),
+        ({"last": -1}, Kind.TILING),
+        ({"first_due": EpochMs(5)}, Kind.TILING),
+        ({"last_due": EpochMs(5)}, Kind.GRID),
+        ({"next_occurrence": 77}, Kind.NEXT_OCCURRENCE),
+        ({"next_wake": EpochMs(5)}, Kind.GRID),
+        ({"version": Version(0)}, Kind.TILING),
+    ],
+)
+def test_slots_that_are_told_wrong_are_found(
+    late: Engine, kind: type[Event], fields: dict[str, int], found: Kind
+) -> None:
+    event = first_of(late, kind)
+    if kind is Skipped and "version" in fields:
+        fields = {"version": Version(1)}
+    assert found in kinds(instead(late, kind, replace(event, **fields)))
+
+
+def test_a_schedule_that_completed_though_it_goes_on_is_found(late: Engine) -> None:
+    event = first_of(late, Completed)
+    assert isinstance(event, Completed)
+    wrong = replace(event, reminder="skips", version=Version(0))
+    assert Kind.CONTRADICTION in kinds(instead(late, Completed, wrong))
+
+
+def test_a_jittered_fire_before_it_woke_is_found(late: Engine) -> None:
+    i = at(late, lambda event: isinstance(event, Armed) and event.spec.reminder == "shakes")
+    armed, _ = decode_event(late.events[i].value or b"")
+    assert isinstance(armed, Armed)
+    changed = rewrite(late.events[i], replace(armed, wake=EpochMs(armed.spec.anchor + 10**7)))
+    report = audit(late, events=[*late.events[:i], changed, *late.events[i + 1 :]])
+    assert Kind.EARLY in kinds(report)

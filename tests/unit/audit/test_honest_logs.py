@@ -23,13 +23,36 @@ PERIODS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({}), st.fixed_dictionaries({"every": st.sampled_from([100, 150, 1_000])})
 )
 EXTRAS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
-    [{}, {"to": "other"}, {"if_absent": True}, {"if_version": 3}, {"payload": {"x": 1}}]
+    [
+        {},
+        {"to": "other"},
+        {"if_absent": True},
+        {"if_version": 3},
+        {"if_earlier": True},
+        {"if_changed": True},
+        {"payload": {"x": 1}},
+    ]
+)
+OPTIONS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "missed": st.sampled_from(["latest", "all", "skip"]),
+        "catch_up": st.sampled_from([100, 1_000]),
+        "ttl": st.sampled_from([200, 1_000]),
+        "until": st.sampled_from([START_MS + 500, START_MS + 5_000]),
+        "occurrences": st.sampled_from([1, 3, 10]),
+        "jitter": st.sampled_from([0, 40, 150]),
+    },
 )
 
 
 @st.composite
 def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
-    kind = draw(st.sampled_from(["arm", "arm", "arm", "move", "cancel", "fire", "destroy", "bad"]))
+    kind = draw(
+        st.sampled_from(
+            ["arm", "arm", "arm", "move", "cancel", "fire", "pause", "resume", "destroy", "bad"]
+        )
+    )
     if kind == "bad":
         return b"\xff no command"
     if kind == "destroy":
@@ -38,9 +61,11 @@ def commands(draw: st.DrawFn) -> bytes | dict[str, Any]:
     if kind in ("arm", "move"):
         body |= draw(TIMES) | draw(PERIODS)
     if kind == "arm":
-        body |= draw(EXTRAS)
+        body |= draw(EXTRAS) | draw(OPTIONS)
     if kind == "cancel" and draw(st.booleans()):
-        body = {"all": True}
+        body = draw(st.sampled_from([{"all": True}, {"operation": "pay"}, {"prefix": "pay:"}]))
+    if kind in ("pause", "resume") and draw(st.booleans()):
+        body = {"all": True, "note": "so"}
     return {kind: body}
 
 

@@ -18,17 +18,27 @@ from tocsin.core.events import (
     Armed,
     Cancelled,
     CommandsLost,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
+    Expired,
     Fired,
+    Kept,
     Kind,
     Moved,
     NothingCancelled,
+    NothingResumed,
+    PassedOver,
+    Paused,
     Refused,
+    Resumed,
+    Skipped,
+    Unchanged,
     Undeliverable,
 )
-from tocsin.core.reminder import Spec
+from tocsin.core.reminder import Missed, Options, Spec
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
 ENDED = Ended(version=Version(1), occurrence=2, due=EpochMs(3))
@@ -44,16 +54,63 @@ SPEC = Spec(
     headers=(("x", b"\xff"),),
     to="orders",
     traceparent=None,
+    options=Options(
+        missed=Missed.ALL,
+        catch_up=DurationMs(5),
+        ttl=DurationMs(6),
+        until=EpochMs(1_803_888_000_000),
+        occurrences=7,
+        jitter=DurationMs(1),
+    ),
+)
+SPAN: dict[str, Any] = {
+    "reminder": "pay",
+    "version": Version(1),
+    "first": 2,
+    "last": 4,
+    "first_due": EpochMs(3),
+    "last_due": EpochMs(5),
+    "next_occurrence": 5,
+    "next_due": EpochMs(6),
+    "next_wake": EpochMs(7),
+}
+REFUSED = Refused(
+    reason=Reason.EXISTS, command="arm", reminder="pay", field="f", value="v", way_out="w"
 )
 EVENTS: list[Event] = [
     Armed(spec=SPEC, previous=ENDED, replaced=True),
     Moved(reminder="pay", version=Version(2), anchor=EpochMs(3), every=None, previous=ENDED),
     Cancelled(reminder="pay", version=Version(1), occurrence=2, due=EpochMs(3)),
+    Kept(
+        reminder="pay",
+        version=Version(1),
+        occurrence=2,
+        due=EpochMs(3),
+        reason=Unchanged.NOT_EARLIER,
+    ),
+    Skipped(**SPAN, reason=PassedOver.POLICY),
+    Expired(**SPAN, ttl=DurationMs(5)),
+    Completed(reminder="pay", version=Version(1), occurrences=5, reason=Completion.UNTIL),
+    *(
+        kind(
+            reminder="pay",
+            version=Version(1),
+            occurrence=2,
+            due=EpochMs(3),
+            since=EpochMs(2),
+            note="why",
+        )
+        for kind in (Paused, Resumed)
+    ),
+    NothingResumed(reminder="pay"),
+    NothingResumed(reminder=None),
     NothingCancelled(reminder=None),
+    NothingCancelled(reminder=None, operation="pay"),
+    NothingCancelled(reminder=None, prefix="pay:", raw=True),
     FIRED,
     Undeliverable(fired=FIRED, target="orders", error="gone"),
     Destroyed(reminders=3),
-    Refused(reason=Reason.EXISTS, command="arm", reminder="pay", field="f", value="v", way_out="w"),
+    REFUSED,
     CommandsLost(first=Offset(1), last=Offset(2)),
 ]
 
@@ -110,7 +167,7 @@ def test_each_event_is_told_to_programs_and_to_people(event: Event) -> None:
 
 def test_a_key_that_is_no_text_is_told_as_it_is() -> None:
     stamp = Stamp(EpochMs(1), 1, Offset(1), answer=True)
-    logged = LoggedEvent(None, EVENTS[7], stamp, 0, Offset(0), b"\xff")
+    logged = LoggedEvent(None, REFUSED, stamp, 0, Offset(0), b"\xff")
     document = event_document(logged)
     assert (document["actor"], document["actor_base64"]) == (None, "/w==")
 

@@ -77,6 +77,13 @@ def test_a_delay_is_never_shorter(value: timedelta) -> None:
         ({"if_version": "7"}, "if_version"),
         ({"if_version": True}, "if_version"),
         ({"if_version": 2**63}, "if_version"),
+        ({"until": "tomorrow"}, "until"),
+        ({"occurrences": 0}, "occurrences"),
+        ({"occurrences": True}, "occurrences"),
+        ({"jitter": "banana"}, "jitter"),
+        ({"missed": 3}, "missed"),
+        ({"catch_up": -1}, "catch_up"),
+        ({"ttl": "x"}, "ttl"),
         ({"traceparent": "\ud800"}, "traceparent"),
     ],
 )
@@ -132,6 +139,22 @@ def test_what_is_sent_is_what_the_engine_reads(name: str, payload: bytes, versio
 
 def test_each_other_command_says_what_was_asked() -> None:
     assert arguments.move("pay", {"every": "15m", "if_version": 3}).if_version == 3
-    assert arguments.cancel("pay", all_of_actor=False, if_version=None).reminder == "pay"
-    assert arguments.cancel(None, all_of_actor=True, if_version=None).all
+    assert arguments.cancel("pay").reminder == "pay"
+    assert arguments.cancel(None, all_of_actor=True).all
+    assert arguments.cancel(None, operation="pay").operation == "pay"
+    under = arguments.cancel(None, prefix="pay:1", raw=True)
+    assert (under.prefix, under.raw) == ("pay:1", True)
+    assert arguments.pause("pay", note="so").note == "so"
+    assert arguments.resume(None, all_of_actor=True).all
+    late = arguments.arm("pay", {"missed": "skip", "catch_up": "1h", "ttl": "5m", "jitter": "1s"})
+    assert (late.missed, late.catch_up, late.ttl, late.jitter) == (
+        "skip",
+        3_600_000,
+        300_000,
+        1_000,
+    )
+    ended = arguments.arm("pay", {"until": MARCH, "occurrences": 3})
+    assert (ended.until, ended.occurrences) == (MARCH, 3)
+    armed = arguments.arm("pay", {"if_earlier": True, "if_changed": True})
+    assert (armed.if_earlier, armed.if_changed) == (True, True)
     assert arguments.fire("pay").reminder == "pay"

@@ -12,7 +12,16 @@ from tocsin.codec.commands import (
 )
 from tocsin.codec.framing import head
 from tocsin.codec.json_commands import DEPTH_MAX
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -89,13 +98,36 @@ def refusal_of(value: bytes | str | None, headers: tuple[Header, ...] = ()) -> R
             '{"arm":{"reminder":"r","at":null,"if_version":9}}',
             Arm(**LOG, reminder="r", if_version=Version(9)),
         ),
+        (
+            """{"arm":{"reminder":"r","every":"1h","until":0,"occurrences":3,"jitter":"1s",
+                "missed":"all","catch_up":"P1D","ttl":5}}""",
+            Arm(
+                **LOG,
+                reminder="r",
+                every=DurationMs(3_600_000),
+                until=EpochMs(0),
+                occurrences=3,
+                jitter=DurationMs(1_000),
+                missed="all",
+                catch_up=DurationMs(86_400_000),
+                ttl=DurationMs(5),
+            ),
+        ),
         ('{"move":{"reminder":"r","at":0}}', Move(**LOG, reminder="r", at=EpochMs(0))),
         ('{"cancel":{"all":true}}', Cancel(**LOG, all=True)),
+        ('{"cancel":{"operation":"pay"}}', Cancel(**LOG, operation="pay")),
+        ('{"cancel":{"prefix":"pay:1","raw":true}}', Cancel(**LOG, prefix="pay:1", raw=True)),
+        (
+            '{"arm":{"reminder":"r","if_earlier":true,"if_changed":true}}',
+            Arm(**LOG, reminder="r", if_earlier=True, if_changed=True),
+        ),
         (
             '{"cancel":{"reminder":"r","if_version":3}}',
             Cancel(**LOG, reminder="r", if_version=Version(3)),
         ),
         ('{"fire":{"reminder":"r"}}', Fire(**LOG, reminder="r")),
+        ('{"pause":{"all":true,"note":"so"}}', Pause(**LOG, all=True, note="so")),
+        ('{"resume":{"reminder":"r"}}', Resume(**LOG, reminder="r")),
         ('{"destroy":{}}', Destroy(**LOG)),
     ],
 )
@@ -137,12 +169,13 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "way_out"),
     [
-        ("{}", "value", "arm, move, cancel, fire, destroy"),
+        ("{}", "value", "arm, move, cancel, fire, pause, resume, destroy"),
         ('{"fire":{"reminder":"r"},"destroy":{}}', "value", "one member"),
-        ('{"explode":{}}', "value", "arm, move, cancel, fire, destroy"),
+        ('{"explode":{}}', "value", "arm, move, cancel, fire, pause, resume, destroy"),
         ('{"destroy":null}', "destroy", "an object"),
         ('{"destroy":{"a":1}}', "a", "it has none"),
         ('{"arm":{"reminder":"r","cron":"* * * * *"}}', "cron", "every"),
+        ('{"pause":{"reminder":"r","note":1}}', "note", "text"),
         ('{"move":{"reminder":"r","payload":1}}', "payload", "if_version"),
         ('{"arm":{}}', "reminder", "name"),
         ('{"arm":{"reminder":null}}', "reminder", "name"),
@@ -159,6 +192,10 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
         ('{"arm":{"reminder":"r","if_version":true}}', "if_version", "integer"),
         ('{"arm":{"reminder":"r","if_version":"3"}}', "if_version", "integer"),
         ('{"arm":{"reminder":"r","if_version":9223372036854775808}}', "if_version", "64 bits"),
+        ('{"arm":{"reminder":"r","occurrences":1.5}}', "occurrences", "64 bits"),
+        ('{"arm":{"reminder":"r","until":"never"}}', "until", "ISO 8601"),
+        ('{"arm":{"reminder":"r","jitter":"much"}}', "jitter", "36h"),
+        ('{"arm":{"reminder":"r","missed":1}}', "missed", "text"),
         ('{"arm":{"reminder":"r","to":3}}', "to", "text"),
         ('{"arm":{"reminder":"r","content_type":{}}}', "content_type", "text"),
         ('{"arm":{"reminder":"r","payload":1,"payload_text":"1"}}', "payload_text", "one of"),
@@ -242,7 +279,7 @@ def test_an_arm_with_false_lengths_costs_nothing_and_is_undecodable(body: bytes)
 
 def test_headers_may_come_in_blocks() -> None:
     one = b"\x02a\0"
-    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0\0\0"
+    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0" * 11
     arm = decode(head("tocsin.commands.Arm") + body)
     assert isinstance(arm, Arm)
     assert arm.headers == (("a", None),) * 3

@@ -141,7 +141,7 @@ def test_a_current_schema_that_was_released_is_read_as_written(tmp_path: Path) -
 
 def test_an_arm_with_defaults_only_is_small() -> None:
     arm = Arm(offset=Offset(1), appended=EpochMs(2), reminder="r")
-    assert encode_command(arm)[10:] == b"\x02r" + b"\0" * 9
+    assert encode_command(arm)[10:] == b"\x02r" + b"\0" * 17
     assert decode_command(encode_command(arm), (), Offset(1), EpochMs(2)) == arm
 
 

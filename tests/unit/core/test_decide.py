@@ -10,6 +10,8 @@ from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
     Cancelled,
+    Completed,
+    Completion,
     Destroyed,
     Ended,
     Event,
@@ -92,7 +94,7 @@ def reason_of(event: Event) -> Reason:
 
 def due_fire(reminder: Reminder | None, now: int, version: int = 7) -> tuple[Event, ...]:
     command = FireDue(version=Version(version), next_command=Offset(12))
-    return decide_due(reminder, command, EpochMs(now))
+    return decide_due(reminder, command, EpochMs(now), Limits())
 
 
 def fired(reminder: Reminder, now: int) -> Fired:
@@ -302,20 +304,24 @@ def test_a_cancel_of_another_version_loses() -> None:
 
 def test_cancel_all_tells_each_reminder_in_order() -> None:
     both = [armed(), armed(reminder="z")]
-    names = [event.reminder for event in decide_all(both, cancel(all=True))]  # type: ignore[union-attr]
+    names = [event.reminder for event in decide_all(both, cancel(all=True), EpochMs(NOW), Limits())]  # type: ignore[union-attr]
     assert names == ["pay:1", "z"]
 
 
 def test_cancel_all_of_nothing_is_no_error() -> None:
-    assert decide_all((), cancel(all=True)) == (NothingCancelled(reminder=None),)
+    assert decide_all((), cancel(all=True), EpochMs(NOW), Limits()) == (
+        NothingCancelled(reminder=None),
+    )
 
 
 def test_destroy_is_one_decision_about_all() -> None:
-    assert decide_all([armed(), armed(reminder="z")], DESTROY) == (Destroyed(reminders=2),)
+    assert decide_all([armed(), armed(reminder="z")], DESTROY, EpochMs(NOW), Limits()) == (
+        Destroyed(reminders=2),
+    )
 
 
 def test_destroying_what_has_nothing_is_answered() -> None:
-    assert decide_all((), DESTROY) == (Destroyed(reminders=0),)
+    assert decide_all((), DESTROY, EpochMs(NOW), Limits()) == (Destroyed(reminders=0),)
 
 
 # --- fire by hand
@@ -413,7 +419,10 @@ def test_a_fire_says_which_command_came_next() -> None:
 
 def test_an_interval_ends_where_the_year_10000_begins() -> None:
     last = armed(every=DurationMs(HOUR), anchor=EpochMs(INSTANT_MS_MAX - HOUR + 1))
-    assert fired(last, INSTANT_MS_MAX).next_due is None
+    end = Completed(reminder="pay:1", version=Version(7), occurrences=1, reason=Completion.TIME)
+    (event, completed) = due_fire(last, INSTANT_MS_MAX)
+    assert isinstance(event, Fired)
+    assert (event.next_due, completed) == (None, end)
 
 
 # --- what a refusal tells

@@ -21,7 +21,8 @@ from tocsin.core.events import (
     Undeliverable,
 )
 from tocsin.core.evolve import evolve
-from tocsin.core.reminder import Reminder, Spec, next_due, operation_and_key
+from tocsin.core.naming import operation_and_key
+from tocsin.core.reminder import Reminder, Spec, next_due
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
 DUE = EpochMs(1_800_000_000_000)

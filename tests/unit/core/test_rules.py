@@ -23,6 +23,10 @@ from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 LIMITS = Limits(targets=frozenset({"orders"}))
 HERE: dict[str, Any] = {"offset": Offset(9), "appended": EpochMs(1_800_000_000_000)}
 INT64_MAX = 2**63 - 1
+BARE = (
+    "an operation is what stands before the colon of a name: give it without key and colon, or use "
+    "prefix"
+)
 STAY = "stay within it, or ask the operator to raise it"
 #: A family of four is one glyph and seven characters; an e with an accent may be two.
 FAMILY = "👨\u200d👩\u200d👧\u200d👦"
@@ -288,6 +292,15 @@ def test_an_arm_that_asks_too_much_is_refused(
     assert (refused.value.reason, str(refused.value)) == (reason, message)
 
 
+@pytest.mark.parametrize("field", ["if_earlier", "if_changed"])
+def test_if_absent_excludes_a_condition_on_what_is_armed(field: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        check_arm(arm(if_absent=True, **{field: True}), LIMITS)
+    assert str(refused.value) == (
+        f"{field} = True: if_absent and {field} exclude each other: leave out if_absent"
+    )
+
+
 # --- move, cancel, room
 
 
@@ -298,17 +311,49 @@ def test_a_move_that_changes_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "what", [{"reminder": "pay"}, {"reminder": "pay", "if_version": Version(0)}, {"all": True}]
+    "what",
+    [
+        {"reminder": "pay"},
+        {"reminder": "pay", "if_version": Version(0)},
+        {"operation": "pay"},
+        {"operation": "n" * 191},
+        {"prefix": "pay:"},
+        {"prefix": ":", "raw": True},
+        {"all": True},
+    ],
 )
 def test_a_cancel_of_one_thing_passes(what: dict[str, Any]) -> None:
-    check_cancel(Cancel(**HERE, **what))
+    check_cancel(Cancel(**HERE, **what), LIMITS)
 
 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ({}, "reminder = None: a cancel needs one of reminder, all"),
-        ({"reminder": "pay", "all": True}, "reminder = 'pay': a cancel needs one of reminder, all"),
+        ({}, "reminder = None: a cancel needs one of reminder, operation, prefix, all"),
+        (
+            {"reminder": "pay", "all": True},
+            "all = True: a cancel needs one of reminder, operation, prefix, all",
+        ),
+        (
+            {"operation": "pay", "prefix": "pay:"},
+            "prefix = 'pay:': a cancel needs one of reminder, operation, prefix, all",
+        ),
+        ({"operation": ""}, f"operation = '': {BARE}"),
+        ({"operation": "pay:1"}, f"operation = 'pay:1': {BARE}"),
+        (
+            {"operation": "n" * 192},
+            "operation = 192: the limit name_chars_max is 191: " + STAY,
+        ),
+        ({"prefix": ""}, "prefix = '': an empty prefix means everything: say all instead"),
+        ({"prefix": "n" * 192}, "prefix = 192: the limit name_chars_max is 191: " + STAY),
+        (
+            {"all": True, "raw": True},
+            "raw = True: raw goes with a prefix: leave it out, or give prefix",
+        ),
+        (
+            {"prefix": "pay", "if_version": Version(0)},
+            "if_version = 0: if_version goes with an exact name",
+        ),
         (
             {"all": True, "if_version": Version(0)},
             "if_version = 0: if_version goes with an exact name",
@@ -317,7 +362,7 @@ def test_a_cancel_of_one_thing_passes(what: dict[str, Any]) -> None:
 )
 def test_a_cancel_of_nothing_or_two_things_is_refused(what: dict[str, Any], message: str) -> None:
     with pytest.raises(Refusal) as refused:
-        check_cancel(Cancel(**HERE, **what))
+        check_cancel(Cancel(**HERE, **what), LIMITS)
     assert str(refused.value) == message
 
 

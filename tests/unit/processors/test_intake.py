@@ -6,13 +6,23 @@ from typing import Any, TypeVar
 import pytest
 
 from tocsin.app.processors.intake import intake
-from tocsin.core.commands import Arm, Cancel, Destroy, Fire, Move, ServiceCommand
+from tocsin.core.commands import (
+    Arm,
+    Cancel,
+    Destroy,
+    Fire,
+    Move,
+    Pause,
+    Resume,
+    ServiceCommand,
+)
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.events import (
     Armed,
     Cancelled,
     Destroyed,
     Fired,
+    Kept,
     Moved,
     NothingCancelled,
     Refused,
@@ -57,8 +67,9 @@ class InMemory:
     def reminder(self, actor: str, name: str) -> Reminder | None:
         return self.armed_now.get(actor, {}).get(name)
 
-    def reminders(self, actor: str) -> list[Reminder]:
-        return [reminder for _, reminder in sorted(self.armed_now.get(actor, {}).items())]
+    def reminders(self, actor: str, beginning: str = "") -> list[Reminder]:
+        armed_now = sorted(self.armed_now.get(actor, {}).items())
+        return [reminder for name, reminder in armed_now if name.startswith(beginning)]
 
     def armed(self, actor: str) -> int:
         return len(self.armed_now.get(actor, {}))
@@ -113,9 +124,28 @@ ARM = Arm(**HERE, reminder="pay", after=HOUR)
 MOVE = Move(**HERE, reminder="pay", after=HOUR)
 CANCEL = Cancel(**HERE, reminder="pay")
 CANCEL_ALL = Cancel(**HERE, all=True)
+CANCEL_UNDER = Cancel(**HERE, prefix="pay")
+CANCEL_OPERATION = Cancel(**HERE, operation="pay")
 FIRE = Fire(**HERE, reminder="pay")
+PAUSE = Pause(**HERE, reminder="pay")
+PAUSE_ALL = Pause(**HERE, all=True)
+RESUME = Resume(**HERE, reminder="pay")
+RESUME_ALL = Resume(**HERE, all=True)
 DESTROY = Destroy(**HERE)
-ALL = (ARM, MOVE, CANCEL, CANCEL_ALL, FIRE, DESTROY)
+ALL = (
+    ARM,
+    MOVE,
+    CANCEL,
+    CANCEL_ALL,
+    CANCEL_UNDER,
+    CANCEL_OPERATION,
+    FIRE,
+    PAUSE,
+    PAUSE_ALL,
+    RESUME,
+    RESUME_ALL,
+    DESTROY,
+)
 
 
 # --- answers
@@ -172,6 +202,27 @@ def test_a_cancel_touches_only_the_exact_name() -> None:
     assert changes == [Change(ACTOR, "pay", armed(), None)]
 
 
+@pytest.mark.parametrize("command", [CANCEL_UNDER, CANCEL_OPERATION], ids=["prefix", "operation"])
+def test_a_cancel_of_several_spares_what_merely_starts_with_the_same_letters(
+    command: Cancel,
+) -> None:
+    changes = of(Change, answered(command, armed(), armed("pay:1"), armed("payment"), armed("z")))
+    assert [(change.name, change.after) for change in changes] == [("pay", None), ("pay:1", None)]
+
+
+def test_a_condition_that_does_not_hold_changes_nothing() -> None:
+    command = Arm(**HERE, reminder="pay", after=DurationMs(2 * HOUR), if_earlier=True)
+    (note,) = answered(command, armed())
+    assert isinstance(note, Note)
+    assert isinstance(note.event, Kept)
+
+
+def test_pause_all_puts_each_reminder_to_rest_at_once() -> None:
+    changes = of(Change, answered(PAUSE_ALL, armed("a"), armed("b")))
+    resting = [change.after is not None and change.after.paused is not None for change in changes]
+    assert resting == [True, True]
+
+
 @pytest.mark.parametrize("command", [CANCEL_ALL, DESTROY])
 def test_all_of_an_actor_goes_at_once(command: ServiceCommand) -> None:
     changes = of(Change, answered(command, armed("a"), armed("b")))
@@ -182,7 +233,7 @@ def test_destroy_is_one_event_however_many_reminders_go() -> None:
     assert len(of(Note, answered(DESTROY, armed("a"), armed("b")))) == 1
 
 
-@pytest.mark.parametrize("command", [CANCEL, CANCEL_ALL], ids=["exact", "all"])
+@pytest.mark.parametrize("command", [CANCEL, CANCEL_ALL, CANCEL_UNDER, CANCEL_OPERATION])
 def test_cancelling_what_is_absent_is_no_error(command: Cancel) -> None:
     (note,) = answered(command)
     assert isinstance(note, Note)
@@ -216,6 +267,10 @@ def test_only_a_fire_delivers(command: ServiceCommand) -> None:
     [
         (MOVE, ()),
         (FIRE, ()),
+        (PAUSE, ()),
+        (RESUME, ()),
+        (PAUSE_ALL, ()),
+        (RESUME_ALL, ()),
         (Arm(**HERE, reminder="pay", if_absent=True), (armed(),)),
         (Arm(**HERE, reminder="pay", if_version=Version(1)), (armed(),)),
         (Arm(**HERE, reminder="pay", if_version=Version(1)), ()),

@@ -23,7 +23,7 @@ class Empty:
     def reminder(self, actor: str, name: str) -> Reminder | None:
         return None
 
-    def reminders(self, actor: str) -> list[Reminder]:
+    def reminders(self, actor: str, beginning: str = "") -> list[Reminder]:
         return []
 
     def armed(self, actor: str) -> int:
