@@ -71,7 +71,6 @@ class Engine:
         self._partition_count: int | None = None
         self._worker: Worker | None = None
         self._status: StatusBoard | None = None
-        self._commands: KafkaCommands | None = None
         self._state = StateDirectory(settings.state_directory)
         try:
             self._stores = RocksStores(self._state.stores)
@@ -189,21 +188,20 @@ class Engine:
             self._worker.run()
         finally:
             self._last_look, self._waiting_for = self._clock.monotonic_ms(), "a new start"
-            self._worker = self._status = self._commands = None
+            self._worker = self._status = None
             world.reader.close()
 
     def _world(self, cluster: Cluster) -> World:
         settings, client = self._settings, self._settings.client
         commands = self._names.topic("commands")
-        self._commands = KafkaCommands(
-            client,
-            commands,
-            self._names.group,
-            session_ms=settings.session_timeout_ms,
-            instance_id=settings.group_instance_id,
-        )
         return World(
-            commands=self._commands,
+            commands=KafkaCommands(
+                client,
+                commands,
+                self._names.group,
+                session_ms=settings.session_timeout_ms,
+                instance_id=settings.group_instance_id,
+            ),
             cluster=cluster,
             reader=KafkaLogReader(client),
             stores=self._stores,
@@ -260,15 +258,8 @@ class Engine:
             last_turn=status.last_turn,
             # An earlier one is of a turn that has ended.
             transaction_begun=begun if begun is not None and begun >= status.last_turn else None,
-            member=self._is_member(),
+            member=worker.is_member,
         )
-
-    def _is_member(self) -> bool:
-        commands = self._commands
-        try:
-            return commands is not None and commands.token() is not None
-        except RuntimeError:  # the consumer was closed meanwhile
-            return False
 
 
 def build_worker(settings: Settings) -> Engine:

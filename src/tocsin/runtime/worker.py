@@ -48,6 +48,8 @@ class Worker:
         self._transaction: Transaction | None = None
         self._stepper: Stepper | None = None
         self._stopping = False
+        #: As of the last turn: other threads read it, and never ask the client library.
+        self.is_member = False
         self._ask_again_at = 0
         self._fenced_at: int | None = None
         self._turn_number = 0
@@ -214,6 +216,7 @@ class Worker:
     def _step(self) -> None:
         ready = [p for p in self.partitions if p.phase is not Phase.RESTORING]
         token = self._world.commands.token()
+        self.is_member = token is not None
         if not ready or token is None:
             return
         self._turn_number += 1

@@ -100,7 +100,7 @@ def test_a_broker_gone_for_a_while_under_armed_reminders(
     with site.worker("a") as worker, site.worker("b") as other:
         worker.wait_until_ready()
         other.wait_until_ready()
-        service = loaded(site, gone_s + 5)
+        service = loaded(site, gone_s + 2)
         time.sleep(1)
         kafka.kill()
         lost = time.monotonic()
@@ -121,7 +121,7 @@ def test_a_broker_frozen_for_longer_than_session_and_transaction_last(
 ) -> None:
     with site.worker("a") as worker:
         worker.wait_until_ready()
-        service = loaded(site, FROZEN_S + 5)
+        service = loaded(site, FROZEN_S + 2)
         time.sleep(1)
         kafka.pause()
         time.sleep(FROZEN_S)

@@ -102,7 +102,7 @@ def test_what_was_armed_in_one_run_fires_in_the_next_at_the_same_port(
         site = site_of(first, tmp_path)
         service = Service(site)
         service.arm_every(0.5, 2)
-        service.arm_every(4.0, 40, "later")
+        service.arm_every(3.0, 27, "later")
         service.flush()
         with dev(tmp_path, "second") as second:
             assert second.servers() != first.servers()

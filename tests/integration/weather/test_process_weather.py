@@ -95,7 +95,7 @@ def test_a_state_directory_lost_while_down_is_rebuilt(site: Site) -> None:
     with site.worker("a") as worker:
         worker.wait_until_ready()
         service.arm_every(0.05, 2)
-        service.arm_every(2.0, 20, "later")
+        service.arm_every(1.0, 8, "later")
         service.flush()
         worker.wait_until("some", lambda: not service.missing() or len(service.came) > 20)
     shutil.rmtree(site.directory / "a")
@@ -114,7 +114,7 @@ def test_a_worker_asked_to_leave_under_load_is_gone_at_once_and_others_fire_for_
     with site.worker("a") as stays, site.worker("b") as leaves:
         wait_until_shared(stays, leaves)
         service = Service(site)
-        service.arm_every(0.02, 12)
+        service.arm_every(0.02, 8)
         service.flush()
         gone = owned(leaves)
         time.sleep(1)
@@ -143,7 +143,7 @@ def test_a_worker_frozen_past_its_session_goes_on_and_nothing_comes_twice(site: 
     with site.worker("a") as stays, site.worker("b") as frozen:
         wait_until_shared(stays, frozen)
         service = Service(site)
-        service.arm_every(0.1, FROZEN_S + 8)
+        service.arm_every(0.1, FROZEN_S + 3)
         service.repeat("sensor/1", "tick", 0.2)
         service.flush()
         time.sleep(1)

@@ -1,13 +1,18 @@
 """Creates the topics of a map."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tocsin.adapters.kafka import config
-from tocsin.adapters.kafka.answers import ANSWER_S_MAX, TopicExists, answer
+from tocsin.adapters.kafka.answers import ANSWER_S_MAX, TopicExists, answer, refusal
 from tocsin.dataflow import Topology
+
+#: Between two looks at what the broker knows.
+LOOK_S = 0.05
 
 
 def create_topics(
@@ -43,4 +48,21 @@ def create_topics(
             created[name] = True
         except TopicExists:
             created[name] = False
+    _wait_until_known(admin, created.keys())
     return created
+
+
+def _wait_until_known(admin: AdminClient, names: Collection[str]) -> None:
+    """Return once the broker tells of what the controller has made, or after a while all the same.
+
+    Whoever looks a moment earlier is told that there is no such topic.
+    """
+    until = time.monotonic() + ANSWER_S_MAX
+    while time.monotonic() < until:
+        try:
+            known = admin.list_topics(timeout=ANSWER_S_MAX).topics
+        except KafkaException as exception:
+            raise refusal(exception) from exception
+        if all(name in known and known[name].error is None for name in names):
+            return
+        time.sleep(LOOK_S)
