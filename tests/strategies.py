@@ -42,6 +42,7 @@ from tocsin.core.events import (
     Undeliverable,
 )
 from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec
+from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX, INSTANT_MS_MIN
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
@@ -103,7 +104,15 @@ specs = st.builds(
     after=st.none() | durations,
     at=st.none() | instants,
 )
-any_specs = st.builds(replace, specs, options=st.none() | options)
+crons = st.builds(
+    Cron,
+    text=texts,
+    zone=texts,
+    gap=st.sampled_from(Gap),
+    overlap=st.sampled_from(Overlap),
+    exclude=st.lists(texts, max_size=3).map(tuple),
+)
+any_specs = st.builds(replace, specs, options=st.none() | options, cron=st.none() | crons)
 #: Awake ones.
 reminders = st.builds(Reminder, specs, occurrences, instants)
 pauses = st.builds(PauseInForce, instants, st.none() | texts)
@@ -136,6 +145,7 @@ fired = st.builds(
     st.none() | instants,
     offsets,
     st.none() | instants,
+    st.none() | texts,
 )
 _spans = {
     "reminder": names,
@@ -147,6 +157,7 @@ _spans = {
     "next_occurrence": st.none() | occurrences,
     "next_due": st.none() | instants,
     "next_wake": st.none() | instants,
+    "tz": st.none() | texts,
 }
 events: st.SearchStrategy[Event] = st.one_of(
     fired,
@@ -155,6 +166,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         spec=any_specs,
         previous=st.none() | ended,
         wake=st.none() | instants,
+        tz=st.none() | texts,
         replaced=st.booleans(),
     ),
     st.builds(Skipped, reason=st.sampled_from(PassedOver), **_spans),
@@ -176,6 +188,8 @@ events: st.SearchStrategy[Event] = st.one_of(
         after=st.none() | durations,
         at=st.none() | instants,
         wake=st.none() | instants,
+        cron=st.none() | crons,
+        tz=st.none() | texts,
     ),
     st.builds(
         Kept,
@@ -224,8 +238,16 @@ _appended = st.none() | instants
 _longs = st.integers(-(2**63), 2**63 - 1)
 _maybe_instant = st.none() | instants | _longs.map(EpochMs)
 _maybe_duration = st.none() | durations | _longs.map(DurationMs)
+_calendar = {
+    "cron": st.none() | texts,
+    "zone": st.none() | texts,
+    "gap": st.none() | st.sampled_from(Gap).map(str) | texts,
+    "overlap": st.none() | texts,
+    "exclude": st.lists(texts, max_size=3).map(tuple),
+}
 arms = st.builds(
     Arm,
+    **_calendar,
     offset=offsets,
     appended=_appended,
     reminder=names | texts,
@@ -253,6 +275,7 @@ commands: st.SearchStrategy[ServiceCommand] = st.one_of(
     arms,
     st.builds(
         Move,
+        **_calendar,
         offset=offsets,
         appended=_appended,
         reminder=names | texts,

@@ -118,8 +118,13 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
                 "reminder": command.reminder,
                 "at": time(command.at, format_instant, as_text),
                 "after": time(command.after, format_duration, as_text),
-                "every": time(command.every, format_duration, as_text),
+                "every": time(command.every or None, format_duration, as_text),
                 "if_version": command.if_version,
+                "cron": command.cron,
+                "zone": command.zone,
+                "gap": command.gap,
+                "overlap": command.overlap,
+                "exclude": list(command.exclude),
             }
             if isinstance(command, Arm):
                 fields |= arm_fields(command)
@@ -187,7 +192,7 @@ json_values = st.recursive(
 #: Commands with the right names and anything for a value.
 near_commands = st.sampled_from(sorted(FIELDS)).flatmap(
     lambda name: st.dictionaries(
-        st.sampled_from((*FIELDS[name], "cron", "ack")), json_values, max_size=5
+        st.sampled_from((*FIELDS[name], "within", "ack")), json_values, max_size=5
     ).map(lambda fields: json.dumps({name: fields}).encode())
 )
 any_json = st.one_of(

@@ -36,8 +36,11 @@ from tocsin.core.events import (
     Undeliverable,
 )
 from tocsin.core.events import Kind as FireKind
+from tocsin.core.missed import LOST_SCHEDULE
 from tocsin.core.naming import is_meant
-from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.reminder import Reminder, Spec, is_recurring
+from tocsin.core.schedule.slots import next_slot, passed
+from tocsin.core.schedule.zones import tz_version
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs, Offset, Version
 
@@ -76,7 +79,7 @@ class Occurrences:
             case Fired():
                 before = self._fire(place, actor, before, event, stamp.step)
             case Undeliverable(fired=fired):
-                fault = event.error.startswith(FAULT)
+                fault = event.error.startswith((FAULT, LOST_SCHEDULE))
                 before = self._fire(place, actor, before, fired, stamp.step, may_end=fault)
             case Skipped() | Expired():
                 before = self._pass_over(place, actor, before, event, stamp)
@@ -181,7 +184,7 @@ class Occurrences:
             self._add(Kind.TILING, place, text)
         if before.timed:
             follows = (
-                (None, None) if reminder.spec.every is None else (reminder.occurrence, reminder.due)
+                (reminder.occurrence, reminder.due) if is_recurring(reminder.spec) else (None, None)
             )
             self._check_follows(place, fired, follows)
 
@@ -207,7 +210,7 @@ class Occurrences:
             text = f"fired at {fired.fired}, before it woke at {reminder.wake}"
             self._add(Kind.EARLY, place, text)
         if before.timed and not (may_end and fired.next_occurrence is None):
-            self._check_follows(place, fired, _slot_after(reminder.spec, last, fired.due))
+            self._check_follows(place, fired, _slot_after(reminder.spec, last, fired.due, fired))
         self._check_wake(place, before, fired)
         return True
 
@@ -229,11 +232,11 @@ class Occurrences:
             self._add(Kind.TILING, place, f"slots {event.first} to {event.last} are none")
             return None
         if before.timed:
-            due = spec.anchor + event.last * (spec.every or 0)
+            due = _due_of(reminder, event.last, event.last_due, event.tz)
             if event.last_due != due:
                 text = f"occurrence {event.last} is said to be due at {event.last_due}, it is {due}"
                 self._add(Kind.GRID, place, text)
-            self._check_follows(place, event, _slot_after(spec, event.last, event.last_due))
+            self._check_follows(place, event, _slot_after(spec, event.last, event.last_due, event))
         self._check_wake(place, before, event)
         if stamp.command is None:
             self._check_due_order(place, reminder, stamp.step)
@@ -281,8 +284,8 @@ class Occurrences:
         reminder, spec = before.reminder, before.reminder.spec
         open_due = reminder.due if first == reminder.occurrence else None
         if before.timed:
-            due = spec.anchor + fired.occurrence * (spec.every or 0)
-            fits = fired.due == due and (spec.every is not None or fired.occurrence == 0)
+            due = _due_of(reminder, fired.occurrence, fired.due, fired.tz)
+            fits = fired.due == due and (is_recurring(spec) or fired.occurrence == 0)
             expected = f"it is {due}"
         else:
             fits = fired.missed > 0 or open_due is None or fired.due == open_due
@@ -448,16 +451,41 @@ class Occurrences:
         self._findings.add(kind, place, text)
 
 
-def _slot_after(spec: Spec, occurrence: int, due: EpochMs) -> tuple[int | None, EpochMs | None]:
-    if spec.every is None:
-        return None, None
+def _slot_after(
+    spec: Spec, occurrence: int, due: EpochMs, event: Fired | Skipped | Expired
+) -> tuple[int | None, EpochMs | None]:
+    """Return what must follow; of a cron that another tz database computed, what is said to."""
     end, count = INSTANT_MS_MAX, None
     if spec.options is not None:
         end = min(end, INSTANT_MS_MAX if spec.options.until is None else spec.options.until)
         count = spec.options.occurrences
-    if due + spec.every > end or (count is not None and occurrence + 1 >= count):
+    following: int | None = None
+    if spec.every is not None:
+        following = due + spec.every
+    elif spec.cron is not None and event.tz == tz_version():
+        slot = next_slot(spec.cron, due)
+        following = None if slot is None else slot.due
+    elif spec.cron is not None:
+        following = event.next_due
+        if following is not None and following <= due:
+            following = due + 1
+    if following is None or following > end or (count is not None and occurrence + 1 >= count):
         return None, None
-    return occurrence + 1, EpochMs(due + spec.every)
+    return occurrence + 1, EpochMs(following)
+
+
+def _due_of(reminder: Reminder, occurrence: int, told: EpochMs, tz: str | None) -> int:
+    """Return when an occurrence is due; of a cron that another tz database computed, as told."""
+    spec = reminder.spec
+    if spec.cron is None:
+        return spec.anchor + occurrence * (spec.every or 0)
+    if occurrence == reminder.occurrence:
+        return reminder.due
+    if tz != tz_version():
+        return told
+    passed_over = passed(spec.cron, reminder.due, told)
+    right = passed_over.count == occurrence - reminder.occurrence and passed_over.newest == told
+    return told if right else -1
 
 
 def _open(reminder: Reminder) -> Ended:

@@ -159,7 +159,7 @@ def _fields(stored: Reminder, entry: Entry) -> Iterable[tuple[str, object, objec
         yield "paused", stored.paused, folded.paused
     known = {"reminder", "version"}
     if entry.timed:
-        known |= {"anchor", "every", "after", "at"}
+        known |= {"anchor", "every", "cron", "after", "at"}
     for field in folded.spec.__struct_fields__:
         if entry.whole or field in known:
             yield field, getattr(stored.spec, field), getattr(folded.spec, field)

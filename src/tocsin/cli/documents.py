@@ -32,6 +32,7 @@ from tocsin.core.events import (
     Undeliverable,
 )
 from tocsin.core.reminder import Options, Spec
+from tocsin.core.schedule.values import Cron
 from tocsin.core.values import Header
 
 Document = dict[str, Any]
@@ -122,6 +123,7 @@ def body_document(event: Event) -> Document:
                 **spec_document(spec),
                 "previous": None if previous is None else _ended(previous),
                 "wake": event.wake,
+                "tz": event.tz,
                 "replaced": replaced,
             }
         case Moved():
@@ -130,6 +132,8 @@ def body_document(event: Event) -> Document:
                 "version": event.version,
                 "due": event.anchor,
                 "every": event.every,
+                **cron_document(event.cron),
+                "tz": event.tz,
                 "previous": _ended(event.previous),
                 "wake": event.wake,
             }
@@ -205,12 +209,26 @@ def spec_document(spec: Spec) -> Document:
         "version": spec.version,
         "due": spec.anchor,
         "every": spec.every,
+        **cron_document(spec.cron),
         **payload_fields(spec.payload, spec.content_type),
         "content_type": spec.content_type,
         "headers": header_fields(spec.headers),
         "to": spec.to,
         "traceparent": spec.traceparent,
         **options_document(spec.options),
+    }
+
+
+def cron_document(cron: Cron | None) -> Document:
+    """Return a schedule by a calendar; without one, nothing."""
+    if cron is None:
+        return {}
+    return {
+        "cron": cron.text,
+        "zone": cron.zone,
+        "gap": cron.gap,
+        "overlap": cron.overlap,
+        "exclude": list(cron.exclude),
     }
 
 
@@ -295,6 +313,7 @@ def _fired(fired: Fired) -> Document:
         "next_occurrence": fired.next_occurrence,
         "next_due": fired.next_due,
         "next_wake": fired.next_wake,
+        "tz": fired.tz,
         "next_command": fired.next_command,
     }
 
@@ -315,6 +334,7 @@ def _next(event: Skipped | Expired) -> Document:
         "next_occurrence": event.next_occurrence,
         "next_due": event.next_due,
         "next_wake": event.next_wake,
+        "tz": event.tz,
     }
 
 

@@ -41,7 +41,7 @@ def list_reminders(
             run.output.emit(_listed(one))
     elif found:
         run.output.table(
-            ("reminder", "due", "every", "occurrence", "version", "paused"),
+            ("reminder", "due", "schedule", "occurrence", "version", "paused"),
             [(*_row(one)[1:], _paused(one)) for one in found],
         )
     else:
@@ -61,7 +61,7 @@ def show(
     """
     from tocsin.cli.documents import header_fields, options_document, payload_fields
     from tocsin.cli.safe import safe
-    from tocsin.cli.sentences import duration, instant, option, preview
+    from tocsin.cli.sentences import instant, option, preview, schedule
 
     run = session(ctx)
     whose, wanted = run.name(actor), run.name(name)
@@ -83,7 +83,7 @@ def show(
         ("actor", safe(found.actor)),
         ("reminder", safe(found.reminder)),
         ("due", instant(found.due)),
-        ("every", duration(found.every)),
+        ("schedule", schedule(found.every, found.cron)),
         ("occurrence", str(found.occurrence)),
         ("first due", instant(found.anchor)),
         ("version", str(found.version)),
@@ -129,7 +129,7 @@ def upcoming(
             run.output.emit(_listed(one))
     elif found:
         run.output.table(
-            ("actor", "reminder", "due", "every", "occurrence", "version"),
+            ("actor", "reminder", "due", "schedule", "occurrence", "version"),
             [_row(one) for one in found],
         )
     else:
@@ -138,13 +138,13 @@ def upcoming(
 
 def _row(one: "Listed") -> tuple[str, ...]:
     from tocsin.cli.safe import safe
-    from tocsin.cli.sentences import duration, instant
+    from tocsin.cli.sentences import instant, schedule
 
     return (
         safe(one.actor),
         safe(one.reminder),
         instant(one.due),
-        duration(one.every),
+        schedule(one.every, one.cron),
         str(one.occurrence),
         str(one.version),
     )
@@ -161,12 +161,15 @@ def _paused(one: "Listed") -> str:
 
 
 def _listed(one: "Listed") -> dict[str, Any]:
+    from tocsin.cli.documents import cron_document
+
     return {
         "actor": one.actor,
         "reminder": one.reminder,
         "version": one.version,
         "due": one.due,
         "every": one.every,
+        **cron_document(one.cron),
         "occurrence": one.occurrence,
         "paused_since": one.paused_since,
         "note": one.note,

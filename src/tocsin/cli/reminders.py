@@ -46,6 +46,48 @@ Every = Annotated[
         "--every", metavar="DURATION", help="Again and again: 15m.", rich_help_panel=_WHEN
     ),
 ]
+Cron = Annotated[
+    str | None,
+    typer.Option(
+        "--cron",
+        metavar="TEXT",
+        help="By the calendar: '0 9 * * MON-FRI', @daily. See tocsin schedule preview.",
+        rich_help_panel=_WHEN,
+    ),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option(
+        "--zone", metavar="ZONE", help="IANA zone of the cron, else UTC.", rich_help_panel=_WHEN
+    ),
+]
+Gap = Annotated[
+    str | None,
+    typer.Option(
+        "--gap",
+        metavar="POLICY",
+        help="Local times that do not exist: after or skip.",
+        rich_help_panel=_WHEN,
+    ),
+]
+Overlap = Annotated[
+    str | None,
+    typer.Option(
+        "--overlap",
+        metavar="POLICY",
+        help="Local times that come twice: first, second or both.",
+        rich_help_panel=_WHEN,
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="DATE",
+        help="Local date without slots. May be repeated.",
+        rich_help_panel=_WHEN,
+    ),
+]
 IfVersion = Annotated[
     int | None,
     typer.Option(
@@ -94,6 +136,11 @@ def arm(  # noqa: PLR0913  one parameter for each option
     after: In = None,
     at: At = None,
     every: Every = None,
+    cron: Cron = None,
+    zone: Zone = None,
+    gap: Gap = None,
+    overlap: Overlap = None,
+    exclude: Exclude = None,
     until: Annotated[
         str | None,
         typer.Option(
@@ -195,7 +242,7 @@ def arm(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Arm a reminder, or replace the one of that name.
 
-    Without --in, --at and --every it is due now.
+    Without --in, --at, --every and --cron it is due now.
 
     For example:
 
@@ -206,6 +253,8 @@ def arm(  # noqa: PLR0913  one parameter for each option
       tocsin arm sensor/7 poll --every 15m --if-absent
 
       tocsin arm sensor/7 report --every 1d --missed skip --jitter 10m
+
+      tocsin arm office/1 report --cron '0 2 * * *' --zone Europe/Berlin
     """
     run = session(ctx)
     payload_given, type_given = _payload(payload, json_payload)
@@ -213,6 +262,11 @@ def arm(  # noqa: PLR0913  one parameter for each option
         "after": after,
         "at": at,
         "every": every,
+        "cron": cron,
+        "zone": zone,
+        "gap": gap,
+        "overlap": overlap,
+        "exclude": exclude,
         "until": until,
         "occurrences": occurrences,
         "jitter": jitter,
@@ -243,6 +297,11 @@ def move(  # noqa: PLR0913  one parameter for each option
     after: In = None,
     at: At = None,
     every: Every = None,
+    cron: Cron = None,
+    zone: Zone = None,
+    gap: Gap = None,
+    overlap: Overlap = None,
+    exclude: Exclude = None,
     if_version: IfVersion = None,
     no_wait: NoWait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -265,6 +324,11 @@ def move(  # noqa: PLR0913  one parameter for each option
             after=after,
             at=at,
             every=every,
+            cron=cron,
+            zone=zone,
+            gap=gap,
+            overlap=overlap,
+            exclude=exclude,
             if_version=if_version,
         ),
         _wait(no_wait, timeout),

@@ -30,6 +30,7 @@ from tocsin.core.events import (
     Undeliverable,
 )
 from tocsin.core.reminder import Missed, Options
+from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.time_text import TimeTextError, format_duration, format_instant
 from tocsin.core.values import DurationMs
 
@@ -43,7 +44,7 @@ def sentence(event: Event) -> str:
             said = (
                 f"armed {safe(spec.reminder)}, version {spec.version}, due {instant(spec.anchor)}"
             )
-            said += _every(spec.every) + _options(spec.options)
+            said += _schedule(spec.every, spec.cron) + _options(spec.options)
             if previous is not None:
                 word = "replaces" if replaced else "again, as"
                 said += f"; {word} version {previous.version}, due {instant(previous.due)}"
@@ -51,7 +52,7 @@ def sentence(event: Event) -> str:
         case Moved():
             return (
                 f"moved {safe(event.reminder)}, version {event.version}, due"
-                f" {instant(event.anchor)}{_every(event.every)}; was version"
+                f" {instant(event.anchor)}{_schedule(event.every, event.cron)}; was version"
                 f" {event.previous.version}, due {instant(event.previous.due)}"
             )
         case Cancelled():
@@ -217,8 +218,22 @@ def preview(fields: Mapping[str, object]) -> str:
     return shown(value)
 
 
-def _every(period: DurationMs | None) -> str:
-    return "" if period is None else f", every {duration(period)}"
+def schedule(every: int | None, cron: Cron | None) -> str:
+    """Return when it is due again; `–` for a one-shot."""
+    if cron is None:
+        return duration(every)
+    said = f"{safe(cron.text)} {safe(cron.zone)}"
+    if cron.gap is not Gap.AFTER:
+        said += f", gap {cron.gap}"
+    if cron.overlap is not Overlap.FIRST:
+        said += f", overlap {cron.overlap}"
+    return said + (f", but for {len(cron.exclude)} dates" if cron.exclude else "")
+
+
+def _schedule(every: DurationMs | None, cron: Cron | None) -> str:
+    if cron is not None:
+        return f", cron {schedule(every, cron)}"
+    return "" if every is None else f", every {duration(every)}"
 
 
 def _fired(fired: Fired) -> str:

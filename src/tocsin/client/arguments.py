@@ -5,7 +5,7 @@ Never early: what is finer than a millisecond is rounded up.
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypedDict
 
 import msgspec
@@ -23,6 +23,7 @@ from tocsin.core.commands import (
 from tocsin.core.errors import Reason, Refusal
 from tocsin.core.limits import Limits
 from tocsin.core.rules import check_actor
+from tocsin.core.rules_of_schedules import read_every, read_period
 from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -52,6 +53,16 @@ class MoveOptions(TypedDict, total=False):
     after: Duration | None
     #: Due again and again, this far apart.
     every: Duration | None
+    #: Due by the calendar: 5 fields, 6 with seconds first, or a nickname such as `@daily`.
+    cron: str | None
+    #: IANA zone of the cron, else UTC.
+    zone: str | None
+    #: Local times that do not exist: `after` (the default) or `skip`.
+    gap: str | None
+    #: Local times that come twice: `first` (the default), `second` or `both`.
+    overlap: str | None
+    #: Local dates without slots.
+    exclude: Iterable[str | date] | None
     #: Only while this version is armed.
     if_version: int | None
 
@@ -92,13 +103,15 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
     """Return the command that arms."""
     payload, own_type = payload_of(options.get("payload"))
     content_type = options.get("content_type")
+    every, occurrences = _interval(options.get("every"), options.get("occurrences"))
     return Arm(
         offset=_NOWHERE,
         appended=None,
         reminder=text_of("reminder", reminder),
         at=_optional_instant("at", options.get("at")),
         after=_optional_duration("after", options.get("after")),
-        every=_optional_duration("every", options.get("every")),
+        every=every,
+        **_cron(options),
         payload=payload,
         content_type=own_type if content_type is None else text_of("content_type", content_type),
         headers=headers_of(options.get("headers")),
@@ -108,7 +121,7 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
         if_earlier=bool(options.get("if_earlier", False)),
         if_changed=bool(options.get("if_changed", False)),
         until=_optional_instant("until", options.get("until")),
-        occurrences=_count("occurrences", options.get("occurrences")),
+        occurrences=occurrences,
         jitter=_optional_duration("jitter", options.get("jitter")),
         missed=_optional_text("missed", options.get("missed")),
         catch_up=_optional_duration("catch_up", options.get("catch_up")),
@@ -119,13 +132,15 @@ def arm(reminder: str, options: ArmOptions) -> Arm:
 
 def move(reminder: str, options: MoveOptions) -> Move:
     """Return the command that moves."""
+    every = options.get("every")
     return Move(
         offset=_NOWHERE,
         appended=None,
         reminder=text_of("reminder", reminder),
         at=_optional_instant("at", options.get("at")),
         after=_optional_duration("after", options.get("after")),
-        every=_optional_duration("every", options.get("every")),
+        every=read_period(every) if isinstance(every, str) else _optional_duration("every", every),
+        **_cron(options),
         if_version=_version(options.get("if_version")),
     )
 
@@ -274,6 +289,33 @@ def _header_value(name: str, value: str | bytes | None) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     return text_of(f"headers[{name!r}]", value).encode()
+
+
+def _interval(every: Duration | None, occurrences: int | None) -> tuple[DurationMs | None, Any]:
+    """Return period and number of occurrences; `R5/PT10S` tells both."""
+    count = _count("occurrences", occurrences)
+    if not isinstance(every, str):
+        return _optional_duration("every", every), count
+    period, repeated = read_every(every)
+    if repeated is not None and count is not None:
+        raise Refusal(
+            Reason.INVALID, "occurrences", count, f"every = {every!r} tells it as well: give one"
+        )
+    return period, count if repeated is None else repeated
+
+
+def _cron(options: MoveOptions) -> dict[str, Any]:
+    exclude = options.get("exclude") or ()
+    days = [exclude] if isinstance(exclude, str) else exclude
+    return {
+        "cron": _optional_text("cron", options.get("cron")),
+        "zone": _optional_text("zone", options.get("zone")),
+        "gap": _optional_text("gap", options.get("gap")),
+        "overlap": _optional_text("overlap", options.get("overlap")),
+        "exclude": tuple(
+            day.isoformat() if isinstance(day, date) else text_of("exclude", day) for day in days
+        ),
+    }
 
 
 def _optional_instant(field: str, value: Instant | None) -> EpochMs | None:

@@ -13,6 +13,7 @@ from tocsin.client.reading import Readers
 from tocsin.core.errors import Refusal
 from tocsin.core.partitioning import partition_of
 from tocsin.core.reminder import Options
+from tocsin.core.schedule.values import Cron
 
 #: Reminders asked for at once; an owner gives no more.
 PAGE_MAX = 1_000
@@ -31,6 +32,7 @@ class Listed(Struct, frozen=True, kw_only=True):
     occurrence: int
     #: Period in milliseconds; None: a one-shot.
     every: int | None = None
+    cron: Cron | None = None
     #: Set while it is paused; `due` is that of the open occurrence, which waits.
     paused_since: int | None = None
     note: str | None = None

@@ -90,6 +90,13 @@ def header_array(values: Sequence[Header]) -> bytes:
     return b"".join(parts)
 
 
+def text_array(values: Sequence[str]) -> bytes:
+    """Return an array of strings."""
+    if not values:
+        return EMPTY
+    return b"".join((long(len(values)), *(text(value) for value in values), EMPTY))
+
+
 # --- Reading -----------------------------------------------------------------------------------
 # Each returns the value and the place after it. A place past the end shows in IndexError at the
 # next byte, or at the caller's comparison with the end: slices are not checked one by one.
@@ -211,3 +218,19 @@ def read_header_array(data: bytes, at: int) -> tuple[tuple[Header, ...], int]:
             else:
                 values.append((name, None))
                 at += 1
+
+
+def read_text_array(data: bytes, at: int) -> tuple[tuple[str, ...], int]:
+    """Read an array of strings."""
+    values: list[str] = []
+    while True:
+        count, at = read_long(data, at)
+        if count == 0:
+            return tuple(values), at
+        if count < 0:  # the size of the block follows, for readers that skip it
+            count = -count
+            _, at = read_long(data, at)
+        # Each takes a byte at least, so a false count ends in IndexError at the end of `data`.
+        for _ in range(count):
+            value, at = read_text(data, at)
+            values.append(value)

@@ -6,6 +6,7 @@ Any bytes yield a command or a Refusal, with work and memory bounded by VALUE_BY
 from typing import Any, Final, assert_never
 
 from tocsin.codec.avro import (
+    EMPTY,
     FALSE,
     NULL,
     blob,
@@ -19,7 +20,9 @@ from tocsin.codec.avro import (
     read_maybe_long,
     read_maybe_text,
     read_text,
+    read_text_array,
     text,
+    text_array,
 )
 from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
@@ -46,7 +49,7 @@ TRACEPARENT: Final = "traceparent"
 ARM: Final = "tocsin.commands.Arm"
 
 #: How an Arm ends that has no conditions and no options.
-_NOTHING_ELSE: Final = FALSE + NULL + FALSE * 2 + NULL * 6
+_NOTHING_ELSE: Final = FALSE + NULL + FALSE * 2 + NULL * 10 + EMPTY
 _JSON_FIRST = b"{"
 _WAY_OUT: Final = (
     "send Avro single-object encoding (it begins with C3 01) of a schema of tocsin.commands,"
@@ -98,6 +101,7 @@ def encode_command(command: ServiceCommand) -> bytes:
                     boolean(command.if_earlier),
                     boolean(command.if_changed),
                     _options(command),
+                    _cron(command),
                 )
             )
         case Move():
@@ -109,6 +113,7 @@ def encode_command(command: ServiceCommand) -> bytes:
                     maybe_long(command.after),
                     maybe_long(command.every),
                     maybe_long(command.if_version),
+                    _cron(command),
                 )
             )
         case Cancel():
@@ -150,6 +155,19 @@ def _options(arm: Arm) -> bytes:
             maybe_long(arm.until),
             maybe_long(arm.occurrences),
             maybe_long(arm.jitter),
+        )
+    )
+
+
+def _cron(command: Arm | Move) -> bytes:
+    """Return the fields of a schedule by a calendar."""
+    return b"".join(
+        (
+            maybe_text(command.cron),
+            maybe_text(command.zone),
+            maybe_text(command.gap),
+            maybe_text(command.overlap),
+            text_array(command.exclude),
         )
     )
 
@@ -197,6 +215,9 @@ def _read_others(value: bytes, at: int) -> dict[str, Any]:
     others["missed"], at = read_maybe_text(value, at)
     for field in ("catch_up", "ttl", "until", "occurrences", "jitter"):
         others[field], at = read_maybe_long(value, at)
+    for field in ("cron", "zone", "gap", "overlap"):
+        others[field], at = read_maybe_text(value, at)
+    others["exclude"], at = read_text_array(value, at)
     if at != len(value):
         raise Undecodable(f"the body of a {ARM} ends at {at}, not at {len(value)}")
     return others
@@ -215,10 +236,15 @@ def _decode_avro(
                 offset=offset,
                 appended=appended,
                 traceparent=traceparent,
-                **{**record, "headers": headers_of(record["headers"])},
+                **{
+                    **record,
+                    "headers": headers_of(record["headers"]),
+                    "exclude": tuple(record["exclude"]),
+                },
             )
         case "tocsin.commands.Move":
-            return Move(offset=offset, appended=appended, **record)
+            exclude = tuple(record.pop("exclude"))
+            return Move(offset=offset, appended=appended, exclude=exclude, **record)
         case "tocsin.commands.Cancel":
             return Cancel(offset=offset, appended=appended, **record)
         case "tocsin.commands.Fire":

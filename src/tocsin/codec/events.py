@@ -21,7 +21,7 @@ from tocsin.codec.avro import (
 from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import head, read
 from tocsin.codec.schemas import Record
-from tocsin.codec.state import spec_body, spec_of
+from tocsin.codec.state import cron_of, maybe_cron, spec_body, spec_of
 from tocsin.core.errors import Reason
 from tocsin.core.events import (
     Armed,
@@ -111,6 +111,7 @@ def _body(event: Event, stamped: bytes) -> bytes:
                     spec_body(event.spec),
                     previous,
                     maybe_long(event.wake),
+                    maybe_text(event.tz),
                     boolean(event.replaced),
                 )
             )
@@ -125,6 +126,8 @@ def _body(event: Event, stamped: bytes) -> bytes:
                     maybe_long(event.after),
                     maybe_long(event.at),
                     maybe_long(event.wake),
+                    maybe_cron(event.cron),
+                    maybe_text(event.tz),
                 )
             )
         case Kept():
@@ -195,6 +198,7 @@ def _fired(fired: Fired) -> bytes:
             NULL if fired.next_due is None else maybe_long(fired.next_due),
             often(fired.next_command),
             NULL if fired.next_wake is None else maybe_long(fired.next_wake),
+            NULL if fired.tz is None else maybe_text(fired.tz),
         )
     )
 
@@ -217,8 +221,13 @@ def _span(event: Skipped | Expired) -> bytes:
 
 
 def _next(event: Skipped | Expired) -> bytes:
-    return (
-        maybe_long(event.next_occurrence) + maybe_long(event.next_due) + maybe_long(event.next_wake)
+    return b"".join(
+        (
+            maybe_long(event.next_occurrence),
+            maybe_long(event.next_due),
+            maybe_long(event.next_wake),
+            maybe_text(event.tz),
+        )
     )
 
 
@@ -234,12 +243,14 @@ def _armed(record: Record) -> Armed:
         spec=spec_of(record["spec"]),
         previous=None if previous is None else Ended(**previous),
         wake=record["wake"],
+        tz=record["tz"],
         replaced=record["replaced"],
     )
 
 
 def _moved(record: Record) -> Moved:
-    return Moved(**{**record, "previous": Ended(**record["previous"])})
+    cron, previous = cron_of(record["cron"]), Ended(**record["previous"])
+    return Moved(**{**record, "cron": cron, "previous": previous})
 
 
 def _kept(record: Record) -> Kept:

@@ -7,8 +7,8 @@ duplicate key at any depth, no lone surrogate, no number that is not finite.
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from tocsin.core.commands import (
     ServiceCommand,
 )
 from tocsin.core.errors import VALUE_SHOWN_MAX, Reason, Refusal
+from tocsin.core.rules_of_schedules import read_every, read_period
 from tocsin.core.time_text import TimeTextError, parse_duration, parse_instant
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
@@ -37,6 +38,11 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "at",
         "after",
         "every",
+        "cron",
+        "zone",
+        "gap",
+        "overlap",
+        "exclude",
         "until",
         "occurrences",
         "jitter",
@@ -54,7 +60,18 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "if_earlier",
         "if_changed",
     ),
-    "move": ("reminder", "at", "after", "every", "if_version"),
+    "move": (
+        "reminder",
+        "at",
+        "after",
+        "every",
+        "cron",
+        "zone",
+        "gap",
+        "overlap",
+        "exclude",
+        "if_version",
+    ),
     "cancel": ("reminder", "operation", "prefix", "raw", "all", "if_version"),
     "fire": ("reminder",),
     "pause": ("reminder", "all", "note"),
@@ -73,6 +90,7 @@ _BLANKS: Final = re.compile(rb"(" + _STRING + rb")|[ \t\r\n]+", re.DOTALL)
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 Fields = dict[str, Any]
+T = TypeVar("T")
 
 
 def decode_json(
@@ -83,13 +101,14 @@ def decode_json(
     match name:
         case "arm":
             payload, content_type = _payload(value, fields)
+            every, occurrences = _interval(fields)
             return Arm(
                 offset=offset,
                 appended=appended,
                 reminder=_name(fields),
                 at=_instant(fields, "at"),
                 after=_duration(fields, "after"),
-                every=_duration(fields, "every"),
+                every=every,
                 payload=payload,
                 content_type=content_type,
                 headers=_headers(fields),
@@ -99,7 +118,8 @@ def decode_json(
                 if_earlier=_flag(fields, "if_earlier"),
                 if_changed=_flag(fields, "if_changed"),
                 until=_instant(fields, "until"),
-                occurrences=_integer_of(fields, "occurrences"),
+                occurrences=occurrences,
+                **_cron(fields),
                 jitter=_duration(fields, "jitter"),
                 missed=_text(fields, "missed"),
                 catch_up=_duration(fields, "catch_up"),
@@ -113,7 +133,8 @@ def decode_json(
                 reminder=_name(fields),
                 at=_instant(fields, "at"),
                 after=_duration(fields, "after"),
-                every=_duration(fields, "every"),
+                every=_every(fields, read_period),
+                **_cron(fields),
                 if_version=_version(fields),
             )
         case "cancel":
@@ -311,6 +332,37 @@ def _duration(fields: Fields, field: str) -> DurationMs | None:
         return DurationMs(parse_duration(value))
     except TimeTextError as error:
         raise _invalid(field, value, str(error)) from error
+
+
+def _interval(fields: Fields) -> tuple[DurationMs | None, int | None]:
+    """Return period and number of occurrences; `R5/PT10S` tells both."""
+    occurrences = _integer_of(fields, "occurrences")
+    every, repeated = _every(fields, read_every) or (None, None)
+    if repeated is None:
+        return every, occurrences
+    if "occurrences" not in fields:
+        return every, repeated
+    told = f"every = {fields['every']!r} tells it as well: give one"
+    raise _invalid("occurrences", occurrences, told)
+
+
+def _every(fields: Fields, read: Callable[[int | str], T]) -> T | None:
+    value = fields.get("every")
+    if value is None:
+        return None
+    if isinstance(value, bool | _LongInteger) or not isinstance(value, int | str):
+        raise _invalid("every", value, "give a duration such as 15m, 36h or PT10S, or milliseconds")
+    return read(value)
+
+
+def _cron(fields: Fields) -> dict[str, Any]:
+    given = {field: _text(fields, field) for field in ("cron", "zone", "gap", "overlap")}
+    exclude = fields.get("exclude")
+    if exclude is None:
+        return given
+    if not isinstance(exclude, list) or not all(type(day) is str for day in exclude):
+        raise _invalid("exclude", exclude, "give a list of dates such as 2027-12-24")
+    return {**given, "exclude": tuple(exclude)}
 
 
 # --- Payload and headers -----------------------------------------------------------------------

@@ -4,6 +4,7 @@ A fire of a recurring reminder writes its moving part (Progress) alone, so that 
 written to the log again; Progress counts only beside a spec of the same version.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -27,13 +28,16 @@ from tocsin.codec.avro import (
     read_maybe_text,
     read_some,
     read_text,
+    read_text_array,
     text,
+    text_array,
 )
 from tocsin.codec.errors import Undecodable
 from tocsin.codec.framing import HEAD_SIZE, MAGIC, head, read
 from tocsin.codec.keys import DUE_KEY_SIZE, NO_WAKE, due_key
 from tocsin.codec.schemas import Record
 from tocsin.core.reminder import Missed, Options, PauseInForce, Reminder, Spec, next_due
+from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.values import DurationMs, EpochMs, Header, Offset, Version
 
 REMINDER: Final = "tocsin.state.Reminder"
@@ -44,8 +48,8 @@ _DUE_KEY_END = HEAD_SIZE + DUE_KEY_SIZE
 #: Neither pause nor wake.
 _AWAKE = NULL + NULL
 #: How a record ends whose spec has no content type, headers, target, trace context, past
-#: instant, options: the most do.
-_NOTHING_ELSE = NULL + EMPTY + NULL * 4
+#: instant, options, cron: the most do.
+_NOTHING_ELSE = NULL + EMPTY + NULL * 5
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -170,6 +174,7 @@ def _spec_body(spec: Spec) -> bytes:
             maybe_text(spec.traceparent),
             maybe_long(spec.at),
             NULL if spec.options is None else SOME + _options(spec.options),
+            maybe_cron(spec.cron),
         )
     )
 
@@ -179,7 +184,61 @@ def spec_of(record: Record) -> Spec:
     options = record["options"]
     if options is not None:
         options = _known(options.pop("missed"), **options)
-    return Spec(**{**record, "headers": headers_of(record["headers"]), "options": options})
+    others = {
+        "headers": headers_of(record["headers"]),
+        "options": options,
+        "cron": cron_of(record["cron"]),
+    }
+    return Spec(**{**record, **others})
+
+
+def maybe_cron(cron: Cron | None) -> bytes:
+    """Return a ["null", "tocsin.state.Cron"]."""
+    if cron is None:
+        return NULL
+    return b"".join(
+        (
+            SOME,
+            text(cron.text),
+            text(cron.zone),
+            text(cron.gap),
+            text(cron.overlap),
+            text_array(cron.exclude),
+        )
+    )
+
+
+def cron_of(record: Record | None) -> Cron | None:
+    """Return the Cron that a tocsin.state.Cron is, as fastavro returns it."""
+    if record is None:
+        return None
+    return _known_cron(
+        record["text"], record["zone"], record["gap"], record["overlap"], record["exclude"]
+    )
+
+
+def _read_cron(value: bytes, at: int) -> tuple[Cron | None, int]:
+    if not read_some(value, at):
+        return None, at + 1
+    expression, at = read_text(value, at + 1)
+    zone, at = read_text(value, at)
+    gap, at = read_text(value, at)
+    overlap, at = read_text(value, at)
+    exclude, at = read_text_array(value, at)
+    return _known_cron(expression, zone, gap, overlap, exclude), at
+
+
+def _known_cron(expression: str, zone: str, gap: str, overlap: str, exclude: Sequence[str]) -> Cron:
+    try:
+        return Cron(
+            text=expression,
+            zone=zone,
+            gap=Gap(gap),
+            overlap=Overlap(overlap),
+            exclude=tuple(exclude),
+        )
+    except ValueError as error:  # a word that this release does not know
+        raise Undecodable(f"the cron cannot be read: {error}") from error
 
 
 def _options(options: Options) -> bytes:
@@ -292,6 +351,7 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
     payload, at = read_blob(value, at)
     content_type = target = traceparent = asked = None
     options: Options | None = None
+    cron: Cron | None = None
     armed_headers: tuple[Header, ...] = ()
     if value[at:] == _NOTHING_ELSE:
         at += len(_NOTHING_ELSE)
@@ -302,6 +362,7 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
         traceparent, at = read_maybe_text(value, at)
         asked, at = read_maybe_long(value, at)
         options, at = _read_options(value, at)
+        cron, at = _read_cron(value, at)
     spec = Spec(
         reminder=name,
         version=Version(version),
@@ -315,6 +376,7 @@ def _read_spec(value: bytes, at: int) -> tuple[Spec, int]:
         after=None if after is None else DurationMs(after),
         at=None if asked is None else EpochMs(asked),
         options=options,
+        cron=cron,
     )
     return spec, at
 

@@ -23,6 +23,12 @@ class Arm(Command, frozen=True, kw_only=True):
     at: EpochMs | None = None
     after: DurationMs | None = None
     every: DurationMs | None = None
+    #: Slots by a calendar; excludes `every`. The four that follow go with it.
+    cron: str | None = None
+    zone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    exclude: tuple[str, ...] = ()
     payload: bytes = b""
     content_type: str | None = None
     headers: tuple[Header, ...] = ()
@@ -57,6 +63,12 @@ class Move(Command, frozen=True, kw_only=True):
     at: EpochMs | None = None
     after: DurationMs | None = None
     every: DurationMs | None = None
+    #: Slots by a calendar; excludes `every`. The four that follow go with it.
+    cron: str | None = None
+    zone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    exclude: tuple[str, ...] = ()
     if_version: Version | None = None
 
 

@@ -6,7 +6,7 @@ A delay must not start anew at each restart, so what was asked for is kept besid
 
 from tocsin.core.commands import Arm, Move
 from tocsin.core.events import Unchanged
-from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.reminder import FIRST_SLOT, Reminder, Spec
 from tocsin.core.values import DurationMs, EpochMs
 
 
@@ -14,7 +14,11 @@ def asked(command: Arm | Move, due: EpochMs) -> tuple[DurationMs | None, EpochMs
     """Return the `after` and `at` of a Spec whose first due is `due`."""
     if command.at is not None:
         return None, None if command.at == due else command.at
-    return command.after if command.after is not None else command.every or DurationMs(0), None
+    if command.after is not None:
+        return command.after, None
+    if command.cron is not None:
+        return FIRST_SLOT, None
+    return command.every or DurationMs(0), None
 
 
 def unchanged(reminder: Reminder, arm: Arm, spec: Spec) -> Unchanged | None:
@@ -38,6 +42,7 @@ def _is_same(armed: Spec, spec: Spec) -> bool:
     return (
         same_due
         and spec.every == armed.every
+        and spec.cron == armed.cron
         and spec.payload == armed.payload
         and spec.content_type == armed.content_type
         and spec.headers == armed.headers

@@ -39,10 +39,12 @@ from tocsin.core.limits import Limits
 from tocsin.core.missed import CATCH_UP_MS, look
 from tocsin.core.naming import is_meant
 from tocsin.core.pausing import pause, resume
-from tocsin.core.recurrence import Slot, newest_due, slot_after
-from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.recurrence import Slot, newest_due, slot_after, tz_of
+from tocsin.core.reminder import Reminder, Spec, is_recurring
 from tocsin.core.rules import check_arm, check_cancel, check_move, check_name
 from tocsin.core.rules_of_options import check_end, options_of
+from tocsin.core.rules_of_schedules import cron_of, first_slot
+from tocsin.core.schedule.values import Cron
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import EpochMs, Version
 from tocsin.core.waking import wake_of
@@ -128,7 +130,7 @@ def decide_due(
     if reminder.paused is not None:
         return ()
     spec = reminder.spec
-    if spec.options is not None:
+    if spec.options is not None or spec.cron is not None:
         if reminder.wake is not None and reminder.wake > now:
             return ()
         return look(reminder, command, now, limits, partition)
@@ -189,7 +191,8 @@ def _arm(
                 "nothing is armed under this name: leave out if_version to arm it",
             )
         _check_version(reminder, arm.if_version)
-    due = _first_due(arm, now)
+    cron = cron_of(arm)
+    due = _first_due(arm, cron, now)
     after, at = asked(arm, due)
     spec = Spec(
         reminder=arm.reminder,
@@ -204,19 +207,20 @@ def _arm(
         after=after,
         at=at,
         options=options,
+        cron=cron,
     )
     wake = None
     if options is not None:
         check_end("until", arm.until, spec)
         wake = wake_of(spec, Slot(0, due), partition)
     if reminder is None:
-        return Armed(spec=spec, wake=wake)
+        return Armed(spec=spec, wake=wake, tz=tz_of(spec))
     if arm.if_earlier or arm.if_changed:
         reason = unchanged(reminder, arm, spec)
         if reason is not None:
             return _kept(reminder, reason)
     replaced = reminder.due != due
-    return Armed(spec=spec, previous=_ended(reminder), wake=wake, replaced=replaced)
+    return Armed(spec=spec, previous=_ended(reminder), wake=wake, tz=tz_of(spec), replaced=replaced)
 
 
 def _move(
@@ -226,23 +230,27 @@ def _move(
     armed = _check_armed(reminder, move.reminder)
     if move.if_version is not None:
         _check_version(armed, move.if_version)
-    due = _first_due(move, now)
+    every, cron = armed.spec.every, armed.spec.cron
+    if move.every is not None or move.cron is not None:
+        every, cron = move.every, cron_of(move)
+    due = _first_due(move, cron, now)
     after, at = asked(move, due)
-    every = move.every if move.every is not None else armed.spec.every
+    spec = replace(armed.spec, version=Version(move.offset), anchor=due, every=every, cron=cron)
     wake = None
-    if armed.spec.options is not None:
-        spec = replace(armed.spec, version=Version(move.offset), anchor=due, every=every)
+    if spec.options is not None:
         check_end("at" if move.at is not None else "after", move.at or move.after, spec)
         wake = wake_of(spec, Slot(0, due), partition)
     return Moved(
         reminder=move.reminder,
-        version=Version(move.offset),
+        version=spec.version,
         anchor=due,
         every=every,
         previous=_ended(armed),
         after=after,
         at=at,
         wake=wake,
+        cron=cron,
+        tz=tz_of(spec),
     )
 
 
@@ -274,7 +282,7 @@ def _cancel_several(
 def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -> Fired:
     check_name(fire.reminder, limits)
     armed = _check_armed(reminder, fire.reminder)
-    recurring = armed.spec.every is not None
+    recurring = is_recurring(armed.spec)
     return Fired(
         fire.reminder,
         armed.spec.version,
@@ -291,7 +299,7 @@ def _fire(reminder: Reminder | None, fire: Fire, now: EpochMs, limits: Limits) -
     )
 
 
-def _first_due(command: Arm | Move, now: EpochMs) -> EpochMs:
+def _first_due(command: Arm | Move, cron: Cron | None, now: EpochMs) -> EpochMs:
     """Return the due of occurrence 0, counted from the append time of the command.
 
     An instant that was past when the command was appended means that moment; one that the
@@ -300,6 +308,8 @@ def _first_due(command: Arm | Move, now: EpochMs) -> EpochMs:
     asked_at = command.appended if command.appended is not None else now
     if command.at is not None:
         return max(command.at, asked_at)
+    if command.after is None and cron is not None:
+        return first_slot(cron, asked_at)
     field, delay = (
         ("after", command.after) if command.after is not None else ("every", command.every or 0)
     )

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tocsin.core.errors import Reason
 from tocsin.core.reminder import Spec
+from tocsin.core.schedule.values import Cron
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
 
@@ -63,6 +64,8 @@ class Armed(Struct, frozen=True, kw_only=True):
     previous: Ended | None = None
     #: When occurrence 0 goes out, delayed by jitter; None: when it is due.
     wake: EpochMs | None = None
+    #: Version of the tz database that computed a slot of a cron in this event; None: none was.
+    tz: str | None = None
     #: The due changed: one alarm took another's place.
     replaced: bool = False
 
@@ -80,6 +83,9 @@ class Moved(Struct, frozen=True, kw_only=True):
     at: EpochMs | None = None
     #: When occurrence 0 goes out, delayed by jitter; None: when it is due.
     wake: EpochMs | None = None
+    cron: Cron | None = None
+    #: Version of the tz database that computed a slot of a cron in this event; None: none was.
+    tz: str | None = None
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -171,6 +177,8 @@ class Fired(Struct, frozen=True):
     next_command: Offset
     #: When the next slot goes out, delayed by jitter; None: when it is due.
     next_wake: EpochMs | None = None
+    #: Version of the tz database that computed a slot of a cron in this event; None: none was.
+    tz: str | None = None
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
@@ -187,6 +195,8 @@ class Skipped(Struct, frozen=True, kw_only=True):
     next_occurrence: int | None
     next_due: EpochMs | None
     next_wake: EpochMs | None = None
+    #: Version of the tz database that computed a slot of a cron in this event; None: none was.
+    tz: str | None = None
 
 
 class Expired(Struct, frozen=True, kw_only=True):
@@ -203,6 +213,8 @@ class Expired(Struct, frozen=True, kw_only=True):
     next_occurrence: int | None
     next_due: EpochMs | None
     next_wake: EpochMs | None = None
+    #: Version of the tz database that computed a slot of a cron in this event; None: none was.
+    tz: str | None = None
 
 
 class Completed(Struct, frozen=True, kw_only=True):

@@ -79,6 +79,7 @@ def _moved(reminder: Reminder | None, moved: Moved) -> Reminder:
         version=moved.version,
         anchor=moved.anchor,
         every=moved.every,
+        cron=moved.cron,
         after=moved.after,
         at=moved.at,
     )

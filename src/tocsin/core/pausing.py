@@ -74,7 +74,10 @@ def _paused(reminder: Reminder, pause: Pause, now: EpochMs) -> Paused:
 def _resumed(
     reminder: Reminder, paused: PauseInForce, resume: Resume, now: EpochMs, partition: int
 ) -> tuple[Event, ...]:
-    skipped = skip_what_went_by(reminder, now, partition)
+    try:
+        skipped = skip_what_went_by(reminder, now, partition)
+    except Refusal:  # the zone is lost: awake, the reminder ends in the dead letters
+        skipped = ()
     current: Reminder | None = reminder
     for event in skipped:
         current = evolve(current, event)

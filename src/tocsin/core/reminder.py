@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tocsin.core.schedule.values import Cron
 from tocsin.core.values import DurationMs, EpochMs, Header, Version
 
 
@@ -38,6 +39,10 @@ class Options(Struct, frozen=True, kw_only=True):
     jitter: DurationMs = DurationMs(0)
 
 
+#: Stands for a delay where the first slot of a cron was asked for.
+FIRST_SLOT = DurationMs(-1)
+
+
 class Spec(Struct, frozen=True, kw_only=True):
     """What the last Arm or Move asked for, every default resolved."""
 
@@ -45,7 +50,7 @@ class Spec(Struct, frozen=True, kw_only=True):
     version: Version
     #: Due of occurrence 0. Occurrence k of an interval is due at anchor + k * every, for ever.
     anchor: EpochMs
-    #: Period of an interval; None is a one-shot.
+    #: Period of an interval; without it and cron it is a one-shot.
     every: DurationMs | None
     payload: bytes
     content_type: str | None
@@ -53,12 +58,15 @@ class Spec(Struct, frozen=True, kw_only=True):
     #: Target topic; None is the default delivery topic.
     to: str | None
     traceparent: str | None
-    #: Delay that was asked for; without a due, that of the first slot. None: an instant was.
+    #: Delay that was asked for; without a due, that of the first slot; FIRST_SLOT: the first slot
+    #: of a cron. None: an instant was.
     after: DurationMs | None = None
     #: Instant that was asked for, where it was past then, so that it is not the anchor.
     at: EpochMs | None = None
     #: None: all defaults.
     options: Options | None = None
+    #: Slots by a calendar, from the second occurrence on; the first is due at the anchor.
+    cron: Cron | None = None
 
 
 class PauseInForce(Struct, frozen=True):
@@ -80,6 +88,11 @@ class Reminder(Struct, frozen=True):
     paused: PauseInForce | None = None
     #: When that occurrence goes out, delayed by jitter; None: when it is due.
     wake: EpochMs | None = None
+
+
+def is_recurring(spec: Spec) -> bool:
+    """Return whether more than one occurrence may be due."""
+    return spec.every is not None or spec.cron is not None
 
 
 def next_due(reminder: Reminder) -> EpochMs | None:

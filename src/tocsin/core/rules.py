@@ -90,8 +90,8 @@ def check_move(move: Move, limits: Limits) -> None:
     """Check everything in a Move that does not depend on what is armed."""
     check_name(move.reminder, limits)
     _check_when(move, limits)
-    if move.at is None and move.after is None and move.every is None:
-        raise Refusal(Reason.INVALID, "at", None, "a move needs one of at, after, every")
+    if move.at is None and move.after is None and move.every is None and move.cron is None:
+        raise Refusal(Reason.INVALID, "at", None, "a move needs one of at, after, every, cron")
 
 
 def check_cancel(cancel: Cancel, limits: Limits) -> None:

@@ -33,7 +33,7 @@ def _check_options(arm: Arm) -> None:
         raise Refusal(
             Reason.INVALID, "occurrences", arm.occurrences, "a schedule has 1 occurrence or more"
         )
-    if arm.every is None:
+    if arm.every is None and arm.cron is None:
         for field in ("until", "occurrences"):
             value = getattr(arm, field)
             if value is not None:
@@ -41,8 +41,8 @@ def _check_options(arm: Arm) -> None:
                     Reason.INVALID,
                     field,
                     value,
-                    f"{field} ends a schedule: give every as well, or leave it out; a one-shot "
-                    "that must not be late has a ttl",
+                    f"{field} ends a schedule: give every or cron as well, or leave it out; a "
+                    "one-shot that must not be late has a ttl",
                 )
 
 

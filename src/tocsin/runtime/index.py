@@ -31,7 +31,7 @@ from tocsin.codec.state import (
     encode_spec,
     encode_step,
 )
-from tocsin.core.reminder import Reminder, next_due
+from tocsin.core.reminder import Reminder, is_recurring, next_due
 from tocsin.core.values import EpochMs, Offset
 from tocsin.dataflow import Change, Due
 from tocsin.ports import KeyValues
@@ -177,7 +177,7 @@ class TimerIndex:
 
     def _decode(self, spec: bytes, actor: str, name: str) -> Reminder:
         reminder = decode_reminder(spec, None)
-        if reminder.spec.every is None:
+        if not is_recurring(reminder.spec):
             return reminder
         progress = self._store.get(RECORD + record_key(actor, PROGRESS, name))
         return reminder if progress is None else decode_reminder(spec, progress)
@@ -352,7 +352,7 @@ def _has_progress(reminder: Reminder) -> bool:
 
     A one-shot has none: whatever changes of it is written as a whole.
     """
-    if reminder.spec.every is None:
+    if not is_recurring(reminder.spec):
         return False
     return reminder.occurrence > 0 or reminder.paused is not None
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from tocsin.codec.keys import PROGRESS, SPEC, actor_prefix, due_key, parse_key, record_key
 from tocsin.codec.state import decode_reminder
 from tocsin.core.reminder import Options, Reminder
+from tocsin.core.schedule.values import Cron
 from tocsin.core.values import EpochMs
 from tocsin.ports import KeyValues
 from tocsin.runtime.index import DUE, DUE_END, RECORD, read_checkpoint
@@ -31,6 +32,7 @@ class Listed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: int
     occurrence: int
     every: int | None = None
+    cron: Cron | None = None
     #: Set while it is paused; `due` is that of the open slot, which waits.
     paused_since: int | None = None
     note: str | None = None
@@ -160,6 +162,7 @@ def _common(actor: str, found: Reminder) -> dict[str, Any]:
         "due": found.due,
         "occurrence": found.occurrence,
         "every": spec.every,
+        "cron": spec.cron,
         "paused_since": None if paused is None else paused.since,
         "note": None if paused is None else paused.note,
         "content_type": spec.content_type,

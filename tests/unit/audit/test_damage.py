@@ -603,3 +603,34 @@ def test_a_jittered_fire_before_it_woke_is_found(late: Engine) -> None:
     changed = rewrite(late.events[i], replace(armed, wake=EpochMs(armed.spec.anchor + 10**7)))
     report = audit(late, events=[*late.events[:i], changed, *late.events[i + 1 :]])
     assert Kind.EARLY in kinds(report)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"due": EpochMs(5)}, Kind.GRID),
+        ({"next_due": EpochMs(5)}, Kind.NEXT_OCCURRENCE),
+        ({"next_due": None, "next_occurrence": None}, Kind.NEXT_OCCURRENCE),
+    ],
+)
+def test_a_fire_off_its_calendar_is_found(fields: dict[str, int | None], found: Kind) -> None:
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "tick", "cron": "* * * * * *"}})
+    engine.step()
+    for _ in range(3):
+        engine.clock.advance(1_000)
+        engine.settle()
+    assert audit(engine).clean
+    assert found in kinds(changed_fire(engine, "tick", 1, **fields))
+
+
+def test_a_slot_that_an_older_tz_database_computed_is_taken_as_told() -> None:
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "tick", "cron": "* * * * * *", "occurrences": 1}})
+    engine.step()
+    engine.clock.advance(1_500)
+    engine.settle()
+    i = at(engine, fire_of("tick"))
+    old = replace(fired(engine.events[i]), tz="1999a")
+    changed = [*engine.events[:i], rewrite(engine.events[i], old), *engine.events[i + 1 :]]
+    assert audit(engine, events=changed).clean

@@ -20,7 +20,9 @@ TIMES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({"at": st.sampled_from([START_MS - 5, START_MS + 700])}),
 )
 PERIODS: st.SearchStrategy[dict[str, Any]] = st.one_of(
-    st.fixed_dictionaries({}), st.fixed_dictionaries({"every": st.sampled_from([100, 150, 1_000])})
+    st.fixed_dictionaries({}),
+    st.fixed_dictionaries({"every": st.sampled_from([100, 150, 1_000])}),
+    st.fixed_dictionaries({"cron": st.sampled_from(["* * * * * *", "*/2 * * * * *"])}),
 )
 EXTRAS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [

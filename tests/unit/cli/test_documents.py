@@ -39,6 +39,7 @@ from tocsin.core.events import (
     Undeliverable,
 )
 from tocsin.core.reminder import Missed, Options, Spec
+from tocsin.core.schedule.values import Cron, Gap, Overlap
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 
 ENDED = Ended(version=Version(1), occurrence=2, due=EpochMs(3))
@@ -80,6 +81,21 @@ REFUSED = Refused(
 EVENTS: list[Event] = [
     Armed(spec=SPEC, previous=ENDED, replaced=True),
     Moved(reminder="pay", version=Version(2), anchor=EpochMs(3), every=None, previous=ENDED),
+    Moved(
+        reminder="pay",
+        version=Version(2),
+        anchor=EpochMs(3),
+        every=None,
+        previous=ENDED,
+        cron=Cron(
+            text="@DAILY",
+            zone="Europe/Berlin",
+            gap=Gap.SKIP,
+            overlap=Overlap.BOTH,
+            exclude=("2027-12-24",),
+        ),
+        tz="2027a",
+    ),
     Cancelled(reminder="pay", version=Version(1), occurrence=2, due=EpochMs(3)),
     Kept(
         reminder="pay",

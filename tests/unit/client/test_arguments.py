@@ -1,6 +1,6 @@
 """Arguments as services write them become exact commands, or a refusal that names the argument."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -78,6 +78,10 @@ def test_a_delay_is_never_shorter(value: timedelta) -> None:
         ({"if_version": True}, "if_version"),
         ({"if_version": 2**63}, "if_version"),
         ({"until": "tomorrow"}, "until"),
+        ({"cron": 5}, "cron"),
+        ({"zone": "\ud800"}, "zone"),
+        ({"exclude": [5]}, "exclude"),
+        ({"every": "R5/PT10S", "occurrences": 3}, "occurrences"),
         ({"occurrences": 0}, "occurrences"),
         ({"occurrences": True}, "occurrences"),
         ({"jitter": "banana"}, "jitter"),
@@ -155,6 +159,13 @@ def test_each_other_command_says_what_was_asked() -> None:
     )
     ended = arguments.arm("pay", {"until": MARCH, "occurrences": 3})
     assert (ended.until, ended.occurrences) == (MARCH, 3)
+    nightly = arguments.move(
+        "pay", {"cron": "0 2 * * *", "zone": "Europe/Berlin", "exclude": [date(2027, 12, 24)]}
+    )
+    assert (nightly.cron, nightly.zone) == ("0 2 * * *", "Europe/Berlin")
+    assert nightly.exclude == ("2027-12-24",)
+    five = arguments.arm("pay", {"every": "R5/PT10S"})
+    assert (five.every, five.occurrences) == (10_000, 5)
     armed = arguments.arm("pay", {"if_earlier": True, "if_changed": True})
     assert (armed.if_earlier, armed.if_changed) == (True, True)
     assert arguments.fire("pay").reminder == "pay"

@@ -113,6 +113,28 @@ def refusal_of(value: bytes | str | None, headers: tuple[Header, ...] = ()) -> R
                 ttl=DurationMs(5),
             ),
         ),
+        (
+            """{"arm":{"reminder":"r","cron":"0 2 * * *","zone":"Europe/Berlin","gap":"skip",
+                "overlap":"both","exclude":["2027-12-24"]}}""",
+            Arm(
+                **LOG,
+                reminder="r",
+                cron="0 2 * * *",
+                zone="Europe/Berlin",
+                gap="skip",
+                overlap="both",
+                exclude=("2027-12-24",),
+            ),
+        ),
+        (
+            '{"arm":{"reminder":"r","every":"R5/PT10S"}}',
+            Arm(**LOG, reminder="r", every=DurationMs(10_000), occurrences=5),
+        ),
+        (
+            '{"arm":{"reminder":"r","every":"@every 1h30m"}}',
+            Arm(**LOG, reminder="r", every=DurationMs(5_400_000)),
+        ),
+        ('{"move":{"reminder":"r","cron":"@daily"}}', Move(**LOG, reminder="r", cron="@daily")),
         ('{"move":{"reminder":"r","at":0}}', Move(**LOG, reminder="r", at=EpochMs(0))),
         ('{"cancel":{"all":true}}', Cancel(**LOG, all=True)),
         ('{"cancel":{"operation":"pay"}}', Cancel(**LOG, operation="pay")),
@@ -174,7 +196,7 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
         ('{"explode":{}}', "value", "arm, move, cancel, fire, pause, resume, destroy"),
         ('{"destroy":null}', "destroy", "an object"),
         ('{"destroy":{"a":1}}', "a", "it has none"),
-        ('{"arm":{"reminder":"r","cron":"* * * * *"}}', "cron", "every"),
+        ('{"arm":{"reminder":"r","within":"1h"}}', "within", "every"),
         ('{"pause":{"reminder":"r","note":1}}', "note", "text"),
         ('{"move":{"reminder":"r","payload":1}}', "payload", "if_version"),
         ('{"arm":{}}', "reminder", "name"),
@@ -196,6 +218,14 @@ def test_what_cannot_be_read_is_undecodable(value: bytes | None) -> None:
         ('{"arm":{"reminder":"r","until":"never"}}', "until", "ISO 8601"),
         ('{"arm":{"reminder":"r","jitter":"much"}}', "jitter", "36h"),
         ('{"arm":{"reminder":"r","missed":1}}', "missed", "text"),
+        ('{"arm":{"reminder":"r","cron":1}}', "cron", "text"),
+        ('{"arm":{"reminder":"r","zone":[]}}', "zone", "text"),
+        ('{"arm":{"reminder":"r","exclude":"2027-12-24"}}', "exclude", "list"),
+        ('{"arm":{"reminder":"r","exclude":[1]}}', "exclude", "list"),
+        ('{"arm":{"reminder":"r","every":"R5/PT1S","occurrences":3}}', "occurrences", "give one"),
+        ('{"arm":{"reminder":"r","every":[]}}', "every", "36h"),
+        ('{"arm":{"reminder":"r","every":0}}', "every", "longer"),
+        ('{"move":{"reminder":"r","every":"R5/PT1S"}}', "every", "the period alone"),
         ('{"arm":{"reminder":"r","to":3}}', "to", "text"),
         ('{"arm":{"reminder":"r","content_type":{}}}', "content_type", "text"),
         ('{"arm":{"reminder":"r","payload":1,"payload_text":"1"}}', "payload_text", "one of"),
@@ -279,7 +309,7 @@ def test_an_arm_with_false_lengths_costs_nothing_and_is_undecodable(body: bytes)
 
 def test_headers_may_come_in_blocks() -> None:
     one = b"\x02a\0"
-    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0" * 11
+    body = b"\x02r\0\0\0\0\0" + b"\x02" + one + b"\x03\x06" + one * 2 + b"\0" + b"\0" * 16
     arm = decode(head("tocsin.commands.Arm") + body)
     assert isinstance(arm, Arm)
     assert arm.headers == (("a", None),) * 3

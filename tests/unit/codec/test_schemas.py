@@ -74,7 +74,8 @@ def test_no_array_has_items_of_no_size() -> None:
     for source in SOURCES.values():
         for field in source.get("fields", ()):
             if isinstance(field["type"], dict):
-                assert field["type"] == {"type": "array", "items": "tocsin.commands.Header"}
+                assert field["type"]["type"] == "array"
+                assert field["type"]["items"] in {"tocsin.commands.Header", "string"}
     (name, _) = current()["tocsin.commands.Header"]["fields"]
     assert name["type"] == "string"
 
@@ -141,7 +142,7 @@ def test_a_current_schema_that_was_released_is_read_as_written(tmp_path: Path) -
 
 def test_an_arm_with_defaults_only_is_small() -> None:
     arm = Arm(offset=Offset(1), appended=EpochMs(2), reminder="r")
-    assert encode_command(arm)[10:] == b"\x02r" + b"\0" * 17
+    assert encode_command(arm)[10:] == b"\x02r" + b"\0" * 22
     assert decode_command(encode_command(arm), (), Offset(1), EpochMs(2)) == arm
 
 

@@ -8,12 +8,10 @@ from msgspec.structs import replace
 from tocsin.core.events import Completion
 from tocsin.core.recurrence import (
     Slot,
+    Slots,
     completion,
-    first_slot_from,
-    last_occurrence,
     newest_due,
     slot_after,
-    slot_at,
 )
 from tocsin.core.reminder import Options, Reminder, Spec
 from tocsin.core.time_text import DURATION_MS_MAX, INSTANT_MS_MAX
@@ -102,24 +100,20 @@ def limited(**options: Any) -> Spec:
         ({"until": DUE + MINUTE}, 1, Completion.UNTIL),
         ({"until": DUE + 9 * MINUTE, "occurrences": 3}, 2, Completion.OCCURRENCES),
         ({"until": DUE + MINUTE, "occurrences": 3}, 1, Completion.UNTIL),
+        ({}, (INSTANT_MS_MAX - DUE) // MINUTE, Completion.TIME),
     ],
 )
 def test_a_schedule_ends_with_its_last_instant_or_its_number_of_occurrences(
     options: dict[str, Any], last: int, why: Completion
 ) -> None:
     spec = limited(**options)
-    assert last_occurrence(spec) == last
-    assert slot_after(spec, slot_at(spec, last)) is None
-    assert completion(spec, slot_at(spec, last)) is why
+    slot = Slot(last, EpochMs(DUE + last * MINUTE))
+    assert Slots(spec, Slot(0, EpochMs(DUE))).newest(EpochMs(2 * INSTANT_MS_MAX)) == slot
+    assert slot_after(spec, slot) is None
+    assert completion(spec, slot) is why
     if last:
-        assert slot_after(spec, slot_at(spec, last - 1)) == slot_at(spec, last)
-
-
-def test_a_schedule_without_an_end_ends_with_the_year_9999() -> None:
-    spec = reminder(MINUTE).spec
-    last = slot_at(spec, last_occurrence(spec))
-    assert INSTANT_MS_MAX - MINUTE < last.due <= INSTANT_MS_MAX
-    assert completion(spec, last) is Completion.TIME
+        before = Slot(last - 1, EpochMs(slot.due - MINUTE))
+        assert slot_after(spec, before) == slot
 
 
 @pytest.mark.parametrize(
@@ -127,10 +121,13 @@ def test_a_schedule_without_an_end_ends_with_the_year_9999() -> None:
     [(DUE - 1, 0), (DUE, 0), (DUE + 1, 1), (DUE + MINUTE, 1), (DUE + MINUTE + 1, 2), (0, 0)],
 )
 def test_the_first_slot_from_an_instant_is_due_there_or_later(instant: int, first: int) -> None:
-    assert first_slot_from(reminder(MINUTE).spec, instant) == first
+    slots = Slots(reminder(MINUTE).spec, Slot(0, EpochMs(DUE)))
+    last = slots.newest(EpochMs(DUE + 2 * MINUTE))
+    assert slots.first_from(instant, last) == Slot(first, EpochMs(DUE + first * MINUTE))
 
 
-def test_a_one_shot_has_one_slot() -> None:
-    spec = reminder(None).spec
-    assert (first_slot_from(spec, DUE), first_slot_from(spec, DUE + 1)) == (0, 1)
-    assert last_occurrence(spec) == 0
+def test_there_is_no_slot_from_an_instant_behind_the_last() -> None:
+    slots = Slots(reminder(MINUTE).spec, Slot(0, EpochMs(DUE)))
+    assert slots.first_from(DUE + 1, Slot(0, EpochMs(DUE))) is None
+    once = Slots(reminder(None).spec, Slot(0, EpochMs(DUE)))
+    assert once.first_from(DUE + 1, once.newest(EpochMs(INSTANT_MS_MAX))) is None

@@ -307,7 +307,7 @@ def test_if_absent_excludes_a_condition_on_what_is_armed(field: str) -> None:
 def test_a_move_that_changes_nothing_is_refused() -> None:
     with pytest.raises(Refusal) as refused:
         check_move(move(after=None), LIMITS)
-    assert str(refused.value) == "at = None: a move needs one of at, after, every"
+    assert str(refused.value) == "at = None: a move needs one of at, after, every, cron"
 
 
 @pytest.mark.parametrize(

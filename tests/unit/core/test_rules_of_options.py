@@ -84,15 +84,15 @@ def test_options_are_as_asked_and_defaults_are_none(
         (
             {"occurrences": 3},
             (
-                "occurrences = 3: occurrences ends a schedule: give every as well, or leave it out;"
-                " a one-shot that must not be late has a ttl"
+                "occurrences = 3: occurrences ends a schedule: give every or cron as well, or leave"
+                " it out; a one-shot that must not be late has a ttl"
             ),
         ),
         (
             {"until": NOW},
             (
-                f"until = {NOW}: until ends a schedule: give every as well, or leave it out; a "
-                "one-shot that must not be late has a ttl"
+                f"until = {NOW}: until ends a schedule: give every or cron as well, or leave it "
+                "out; a one-shot that must not be late has a ttl"
             ),
         ),
         (

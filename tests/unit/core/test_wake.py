@@ -11,7 +11,7 @@ from tocsin.core.decide import decide, decide_due
 from tocsin.core.events import Armed, Fired
 from tocsin.core.evolve import evolve
 from tocsin.core.limits import Limits
-from tocsin.core.recurrence import slot_at
+from tocsin.core.recurrence import Slot
 from tocsin.core.reminder import Options, Reminder, Spec, next_due
 from tocsin.core.time_text import INSTANT_MS_MAX
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
@@ -35,6 +35,10 @@ def jittered(jitter: int, every: int | None = HOUR, **changes: Any) -> Spec:
         options=Options(jitter=DurationMs(jitter), until=until),
         **(values | changes),
     )
+
+
+def slot_at(spec: Spec, occurrence: int) -> Slot:
+    return Slot(occurrence, EpochMs(spec.anchor + occurrence * (spec.every or 0)))
 
 
 partitions = st.integers(0, 100)

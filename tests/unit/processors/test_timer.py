@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from tocsin.app.processors.timer import timer
 from tocsin.core.events import Fired, Kind, Undeliverable
 from tocsin.core.limits import Limits
 from tocsin.core.reminder import Reminder, Spec
+from tocsin.core.schedule.values import Cron
 from tocsin.core.values import DurationMs, EpochMs, Offset, Version
 from tocsin.dataflow import Armament, BuryDelivery, Change, Deliver, Due, Effect, Note, Turn
 
@@ -134,3 +136,13 @@ def test_what_one_target_refuses_does_not_stop_the_others(to: str | None) -> Non
 def test_a_refused_record_is_known_by_its_partition_too() -> None:
     effects = fire(armed(), rejections={(5, Version(7)): "too large"})
     assert isinstance(effects[0], Deliver)
+
+
+def test_a_lost_zone_leaves_a_dead_letter_and_ends_the_reminder() -> None:
+    reminder = armed()
+    spec = replace(reminder.spec, cron=Cron(text="@DAILY", zone="Mars/Phobos"))
+    effects = fire(Reminder(spec, 0, DUE))
+    (letter,) = [effect for effect in effects if isinstance(effect, BuryDelivery)]
+    assert "Mars/Phobos" in letter.error
+    (change,) = [effect for effect in effects if isinstance(effect, Change)]
+    assert change.after is None
