@@ -114,11 +114,13 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
     fields: dict[str, Any]
     match command:
         case Arm() | Move():
+            if command.every == 0:
+                raise Inexpressible  # JSON refuses it at once, Avro when it is decided
             fields = {
                 "reminder": command.reminder,
                 "at": time(command.at, format_instant, as_text),
                 "after": time(command.after, format_duration, as_text),
-                "every": time(command.every or None, format_duration, as_text),
+                "every": time(command.every, format_duration, as_text),
                 "if_version": command.if_version,
                 "cron": command.cron,
                 "zone": command.zone,
