@@ -49,9 +49,10 @@ def effects_of(
             )
             effects.append(letter)
     effects.append(Note(actor.encode(), event, command, answer))
-    either = after or reminder
-    if after is not reminder and either is not None:
-        effects.append(Change(actor, either.spec.reminder, reminder, after))
+    if after is not reminder:
+        one = after if after is not None else reminder
+        assert one is not None, "they differ"
+        effects.append(Change(actor, one.spec.reminder, reminder, after))
     return effects
 
 

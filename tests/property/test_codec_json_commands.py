@@ -117,7 +117,7 @@ def as_json(command: ServiceCommand, *, as_text: bool) -> dict[str, Any]:
     match command:
         case Arm() | Move():
             if command.every == 0:
-                raise Inexpressible("a period of nothing")
+                raise Inexpressible  # JSON refuses it at once, Avro when it is decided
             fields = {
                 "reminder": command.reminder,
                 "at": time(command.at, format_instant, as_text),

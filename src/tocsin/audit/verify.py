@@ -193,7 +193,7 @@ class _Audit:
                 self._add(
                     place,
                     "the state has no step record: the topic was recreated or lost its end; "
-                    "`tocsin state rebuild` folds the events into it",
+                    "`tocsin state rebuild`, in a later release, folds the events into it",
                 )
             return
         nothing_left = self._cut and sequence.first_step is None

@@ -45,6 +45,8 @@ ARMS_PLANNED = 4_000
 #: Arming may take so many times what its rate has promised.
 CAUTION = 2
 LEAD_MS = 5_000
+#: The stream of a warm-up lasts so long.
+WARM_UP_MS = 10_000
 
 #: Shows how far something is, given what and how much there is of it.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
@@ -231,7 +233,11 @@ class Stage:
             return
         with self.receiver() as receiver:
             now = self.clock.wall_ms()
-            self.arm(one_shots("warm-up", (now for _ in range(count))), count, "Warming up")
+            # Half of them at once, half of them in a stream: a JVM warms up to each by itself.
+            dues = [
+                EpochMs(now + max(0, 2 * i - count) * WARM_UP_MS // count) for i in range(count)
+            ]
+            self.arm(one_shots("warm-up", dues), count, "Warming up")
             self.wait_for(receiver, count, "Warming up: deliveries")
 
     # --- figures

@@ -147,7 +147,7 @@ def _run(settings: "Settings", *, until_stdin_closes: bool) -> Exit:
 def _spare_the_collector() -> None:
     """Look for garbage in cycles less often: a step makes thousands of values, and no cycle.
 
-    Measured: a fire takes 18 instead of 21 us of Python.
+    Measured: 4 of 28 us of a fire, 3.5 of 33 of an arm (docs/performance.md).
     """
     import gc
 

@@ -203,7 +203,8 @@ class Recovery:
             raise CannotStart(
                 f"commands[{number}] ends at {bounds.end}, but step {step.step} says that commands "
                 f"up to {step.next_command} were answered: the topic lost its end or is another "
-                "one. Restore the topic, or run `tocsin topics adopt`."
+                "one. Restore the topic, or install anew under another "
+                "prefix (`tocsin topics adopt` is for this, in a later release)."
             )
         if step.next_command < bounds.start:
             partition.lost = CommandsLost(
@@ -236,8 +237,8 @@ class Recovery:
     def _state_lost(self, number: int, sign: str) -> CannotStart:
         return CannotStart(
             f"state[{number}] has no step record, but {sign}: the topic "
-            f"{self._state_topic} was recreated or lost. Run `tocsin state rebuild` to fold "
-            "the events into it."
+            f"{self._state_topic} was recreated or lost. Bring it back from a "
+            "copy (`tocsin state rebuild`, in a later release, folds the events into a new one)."
         )
 
     def _check_same_topics(self, number: int, anchors: Anchors, step: StepRecord) -> None:
@@ -250,7 +251,8 @@ class Recovery:
                 raise CannotStart(
                     f"{self._names.topic(name)} was recreated: its topic id is {now}, the last "
                     f"step of partition {number} saw {was}. Its offsets start anew, so versions "
-                    "would repeat. Run `tocsin topics adopt` to accept the new topic."
+                    "would repeat. Bring the old topic back, or install anew under another "
+                    "prefix (`tocsin topics adopt` is for this, in a later release)."
                 )
 
     def _check_committed(self, partition: Partition, anchors: Anchors) -> None:

@@ -125,6 +125,7 @@ def test_what_was_armed_in_one_run_fires_in_the_next_at_the_same_port(
         again.interrupt()
 
 
+@pytest.mark.soak
 def test_it_goes_on_by_itself_after_a_sleep(tmp_path: Path) -> None:
     with dev(tmp_path, "laptop") as laptop:
         site = site_of(laptop, tmp_path)

@@ -87,12 +87,18 @@ def test_what_was_resumed_fires_with_or_without_a_restore() -> None:
 
 
 def test_what_is_paused_resumed_and_ended_within_one_step_leaves_no_due_entry() -> None:
-    for ends in ({"cancel": {"all": True}}, {"destroy": {}}, {"pause": {"all": True}}):
+    endings: list[dict[str, dict[str, bool]]] = [
+        {"cancel": {"all": True}},
+        {"destroy": {}},
+        {"pause": {"all": True}},
+    ]
+    for ends in endings:
         engine = Engine()
         engine.send("a", {"arm": {"reminder": "once", "after": 100}})
         engine.settle()
-        for command in ({"pause": {"all": True}}, {"resume": {"all": True}}, ends):
-            engine.send("a", command)
+        engine.send("a", {"pause": {"all": True}})
+        engine.send("a", {"resume": {"all": True}})
+        engine.send("a", ends)
         engine.settle()
         engine.clock.advance(1_000)
         engine.settle()

@@ -7,15 +7,22 @@ looked up, no record comes early, and a rewind drops what was fetched ahead.
 from collections.abc import Sequence
 from typing import Any
 
+import structlog
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tocsin.adapters.kafka import config
+from tocsin.adapters.kafka.bounded_call import BoundedCalls, NeverBack
 from tocsin.adapters.kafka.complaints import Complaints
 from tocsin.adapters.kafka.records import AUTO_OFFSET_RESET, FATAL, PARTITION_EOF, record_of
 from tocsin.adapters.kafka.token import read_token
 from tocsin.core.values import Offset
 from tocsin.dataflow import Record
 from tocsin.ports import Commands, MembershipLost, OffsetGone, Ownership, Token
+
+_log = structlog.get_logger(__name__)
+
+#: Longest good-bye; then the group waits for the session to end.
+CLOSE_S_MAX = 2.5
 
 
 class KafkaCommands(Commands):
@@ -89,7 +96,14 @@ class KafkaCommands(Commands):
         return read_token(self._consumer.consumer_group_metadata())
 
     def close(self) -> None:
-        self._consumer.close()
+        # Seen with librdkafka 2.16: while a rebalance is under way it may wait for ever.
+        calls = BoundedCalls("leave")
+        try:
+            calls.call(CLOSE_S_MAX, self._consumer.close)
+        except NeverBack as never:
+            _log.warning("left the group without a good-bye", reason=str(never))
+        finally:
+            calls.close()
 
     def _record(self, message: Any) -> Record | None:
         error = message.error()
