@@ -70,6 +70,8 @@ class Occurrences:
         self._findings = findings
         #: Step, due and version of the last fire by the clock.
         self._last_due = (0, 0, 0)
+        #: Step and version of the last event by the clock.
+        self._last_look = (0, 0)
         self._ended: OrderedDict[tuple[str, str], _End] = OrderedDict()
 
     def take(self, place: Place, event: Event, stamp: Stamp) -> Entry | None:
@@ -150,14 +152,15 @@ class Occurrences:
         if fired.kind is FireKind.MANUAL:
             self._by_hand(place, before, fired)
         elif fired.attempt > 1:
+            if self._is_unmet(actor, before, _outstanding_before(fired)):
+                before = self._adopt_outstanding(actor, _outstanding_before(fired))
             if not self._again(place, before, fired):
                 return None
-            if before.counted:
-                self._check_due_order(place, before.reminder, step)
+            self._check_due_order(place, before, step, known=before.counted)
         elif not self._scheduled(place, before, fired, may_end=may_end):
             return None
-        elif before.woken:
-            self._check_due_order(place, before.reminder, step)
+        else:
+            self._check_due_order(place, before, step, known=before.woken)
         if fired.retry is None and (fired.next_occurrence is None or fired.next_due is None):
             if fired.kind is FireKind.MANUAL:
                 self._remember(actor, fired.reminder, fired.version, None, "was fired by hand")
@@ -256,7 +259,7 @@ class Occurrences:
         self, place: Place, actor: str, before: Entry | None, event: Acknowledged
     ) -> Entry | None:
         """Check that what is acknowledged is outstanding."""
-        if before is None and self._fold.may_be_older(actor, event.reminder, event.version):
+        if self._is_unmet(actor, before, event):
             return self._adopt_outstanding(actor, event)
         pending = self._pending(place, before, event.version, event.occurrence)
         if before is None or pending is None:
@@ -273,7 +276,7 @@ class Occurrences:
     ) -> Entry | None:
         """Check that what is given up is outstanding, and how often that happened in a row."""
         fired = event.fired
-        if before is None and self._fold.may_be_older(actor, fired.reminder, fired.version):
+        if self._is_unmet(actor, before, _outstanding_before(fired)):
             return self._adopt_outstanding(actor, _outstanding_before(fired))
         pending = self._pending(place, before, fired.version, fired.occurrence)
         if before is None or pending is None:
@@ -329,8 +332,8 @@ class Occurrences:
         if _is_told(before, event):
             self._check_follows(place, event, _slot_after(spec, event.last, event.last_due, event))
         self._check_wake(place, before, event)
-        if stamp.command is None and before.woken:
-            self._check_due_order(place, reminder, stamp.step)
+        if stamp.command is None:
+            self._check_due_order(place, before, stamp.step, known=before.woken)
         if event.next_occurrence is None:
             self._remember(actor, event.reminder, event.version, None, "was done")
         return before
@@ -356,16 +359,19 @@ class Occurrences:
             text = f"it goes out at {wake}, due at {due}, with a jitter of {longest} ms"
             self._add(Kind.GRID, place, text)
 
-    def _check_due_order(self, place: Place, reminder: Reminder, step: int) -> None:
+    def _check_due_order(self, place: Place, before: Entry, step: int, *, known: bool) -> None:
         """Check that, within a step, what woke first fired first, then what was armed first.
 
         What one look at a reminder brought counts once.
         """
+        reminder = before.reminder
+        look = (step, reminder.spec.version)
+        again, self._last_look = look == self._last_look, look
+        if again or not known:
+            return
         woke = next_due(reminder)
         due, version = max(reminder.due if woke is None else woke, 0), reminder.spec.version
         last = self._last_due
-        if (last[0], last[2]) == (step, version):
-            return
         if last[0] == step and (due, version) < last[1:]:
             text = f"due at {due}, version {version}, it fired after what was due at {last[1]}"
             self._add(Kind.ORDER, place, f"{text}, version {last[2]}")
@@ -412,6 +418,16 @@ class Occurrences:
             occurrence = fired.occurrence - fired.missed
             due = fired.due if fired.missed_due is None else fired.missed_due
         return self._fold.adopt(actor, fired.reminder, fired.version, occurrence, due)
+
+    def _is_unmet(self, actor: str, before: Entry | None, event: Acknowledged) -> bool:
+        """Return whether what is outstanding was delivered before the cut, and not met since."""
+        if before is None:
+            return self._fold.may_be_older(actor, event.reminder, event.version)
+        acked = before.reminder.acked
+        if before.counted or before.reminder.spec.version != event.version:
+            return False
+        pending = None if acked is None else acked.pending
+        return pending is None or pending.occurrence != event.occurrence
 
     def _adopt_outstanding(self, actor: str, event: Acknowledged) -> Entry:
         """Take as armed and outstanding, before the cut, what an event tells of."""
