@@ -249,8 +249,10 @@ class TimerIndex:
     def _add_due(self, key: bytes | None, record: bytes) -> None:
         if key is None:
             return
-        self._due_gone.discard(key)
-        self._due_added[key] = record
+        if key in self._due_gone:  # paused and resumed: the entry on disk is in force again
+            self._due_gone.discard(key)
+        else:
+            self._due_added[key] = record
         self._cursor = min(self._cursor, key)
 
     def commit(self, step: StepRecord, offset: Offset, now: EpochMs) -> None:

@@ -72,6 +72,32 @@ def test_what_was_resumed_fires_with_or_without_a_restore() -> None:
         assert audit(engine).clean
 
 
+def test_what_is_paused_resumed_and_ended_within_one_step_leaves_no_due_entry() -> None:
+    for ends in ({"cancel": {"all": True}}, {"destroy": {}}, {"pause": {"all": True}}):
+        engine = Engine()
+        engine.send("a", {"arm": {"reminder": "once", "after": 100}})
+        engine.settle()
+        for command in ({"pause": {"all": True}}, {"resume": {"all": True}}, ends):
+            engine.send("a", command)
+        engine.settle()
+        engine.clock.advance(1_000)
+        engine.settle()
+        assert engine.partition.index.head() is None
+        assert fired(engine) == []
+
+
+def test_what_is_paused_and_resumed_within_one_step_fires_when_it_is_due() -> None:
+    engine = Engine()
+    engine.send("a", {"arm": {"reminder": "once", "after": 100}})
+    engine.settle()
+    engine.send("a", {"pause": {"all": True}})
+    engine.send("a", {"resume": {"all": True}})
+    engine.clock.advance(100)
+    engine.settle()
+    assert fired(engine) == [("once", 0)]
+    assert engine.partition.index.head() is None
+
+
 def test_nothing_is_left_in_the_state_of_what_was_paused_resumed_and_cancelled() -> None:
     engine = resting()
     engine.send("a", {"resume": {"all": True}})
