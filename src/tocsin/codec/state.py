@@ -61,6 +61,7 @@ STEP: Final = "tocsin.state.Step"
 _DUE_KEY_END = HEAD_SIZE + DUE_KEY_SIZE
 #: Neither pause nor wake nor acknowledgement.
 _AWAKE = NULL * 3
+_AWAKE_SIZE = len(_AWAKE)
 #: How a record ends whose spec has no content type, headers, target, trace context, past
 #: instant, options, cron: the most do.
 _NOTHING_ELSE = NULL + EMPTY + NULL * 5
@@ -122,6 +123,8 @@ def decode_reminder(spec: bytes, progress: bytes | None) -> Reminder:
     if progress is not None:
         version, occurrence, due, rest = _decode_progress(progress)
         if version == armed.spec.version:
+            if rest is _NOTHING:
+                return Reminder(armed.spec, occurrence, due)
             return Reminder(armed.spec, occurrence, due, rest.paused, rest.wake, rest.acked)
     return armed
 
@@ -407,8 +410,6 @@ _NOTHING = _Rest()
 
 
 def _read_rest(value: bytes, at: int) -> tuple[_Rest, int]:
-    if value[at : at + len(_AWAKE)] == _AWAKE:
-        return _NOTHING, at + len(_AWAKE)
     paused: PauseInForce | None = None
     acked: Acked | None = None
     if read_some(value, at):
@@ -470,12 +471,18 @@ def _decode_spec(value: bytes) -> Reminder:
         at = after_long(value, _DUE_KEY_END)  # the step
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
-        rest, at = _read_rest(value, at)
+        if value[at : at + _AWAKE_SIZE] == _AWAKE:
+            rest = _NOTHING
+            at += _AWAKE_SIZE
+        else:
+            rest, at = _read_rest(value, at)
         spec, at = _read_spec(value, at)
     except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {REMINDER}: {error}") from error
     if at != len(value):
         raise Undecodable(f"the body of a {REMINDER} ends at {at}, not at {len(value)}")
+    if rest is _NOTHING:
+        return Reminder(spec, occurrence, EpochMs(due))
     return Reminder(spec, occurrence, EpochMs(due), rest.paused, rest.wake, rest.acked)
 
 
@@ -532,6 +539,8 @@ def _decode_progress(value: bytes) -> tuple[int, int, EpochMs, _Rest]:
         version, at = read_long(value, at)
         occurrence, at = read_long(value, at)
         due, at = read_instant(value, at)
+        if value[at:] == _AWAKE:
+            return version, occurrence, EpochMs(due), _NOTHING
         rest, at = _read_rest(value, at)
     except (IndexError, UnicodeDecodeError) as error:
         raise Undecodable(f"the body is no {PROGRESS}: {error}") from error
