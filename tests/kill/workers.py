@@ -213,9 +213,20 @@ class Campaign:
         if self._wipe:
             victim.lose_state(identity=self._rng.random() < 0.5)
 
+    def _shuffled(self) -> list[str]:
+        """Return DECK in random order, but each third of the rarer kind: few kills meet both."""
+        inside = [point for point in DECK if point in INSIDE]
+        between = [point for point in DECK if point in BETWEEN]
+        self._rng.shuffle(inside)
+        self._rng.shuffle(between)
+        deck: list[str] = []
+        while inside or between:
+            deck += inside[:2] + between[:1]
+            del inside[:2], between[:1]
+        return deck
+
     def _fault(self) -> str:
         if not self._deck:
-            self._deck = list(DECK)
-            self._rng.shuffle(self._deck)
-        point = self._deck.pop()
+            self._deck = self._shuffled()
+        point = self._deck.pop(0)
         return f"{point}:{self._rng.randint(1, VISITS_MAX[point])}"
